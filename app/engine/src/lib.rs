@@ -1,1 +1,20 @@
+//! The engine of Dead Letter Office: everything but the pixels and the brokers.
+//!
+//! The window and the command line ask with [`Command`]s and are answered with [`Event`]s, both through an [`EngineHandle`].
+//! What the engine must never know: a window (it wakes one through a callback), a broker's client library (it has
+//! `Arc<dyn Session>`), a framework of the command line.
 
+pub mod command;
+pub mod dead_letter;
+pub mod event;
+pub mod handle;
+pub mod home;
+pub mod profile;
+pub mod registry;
+pub mod replay;
+pub mod store;
+mod supervisor;
+
+pub use command::{Ask, Command, TaskId};
+pub use event::{Event, News};
+pub use handle::{Busy, EngineHandle, Settings, Wake};

@@ -1,0 +1,3 @@
+//! Acts on messages: plan, run, report.
+
+pub mod plan;
