@@ -4,6 +4,7 @@
 //! What the engine must never know: a window (it wakes one through a callback), a broker's client library (it has
 //! `Arc<dyn Session>`), a framework of the command line.
 
+pub mod audit;
 pub mod command;
 pub mod dead_letter;
 pub mod event;
