@@ -5,12 +5,15 @@
 //! `Arc<dyn Session>`), a framework of the command line.
 
 pub mod audit;
+pub mod capture;
 pub mod command;
 pub mod dead_letter;
 pub mod event;
+pub mod group;
 pub mod handle;
 pub mod home;
 pub mod profile;
+pub mod query;
 pub mod registry;
 pub mod replay;
 pub mod store;

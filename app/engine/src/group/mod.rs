@@ -1,0 +1,1 @@
+//! Failure groups: dead letters with one fingerprint.

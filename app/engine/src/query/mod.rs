@@ -1,0 +1,1 @@
+//! The filter language of `--match` and of the filter field.
