@@ -200,7 +200,7 @@ impl Death {
     }
 
     /// Notes that `field` was read from `source`.
-    pub(crate) fn note_source(&mut self, field: &str, source: impl Into<String>) {
+    pub fn note_source(&mut self, field: &str, source: impl Into<String>) {
         self.from.insert(field.to_owned(), source.into());
     }
 }
