@@ -73,7 +73,8 @@ impl AuditLog {
         .await
     }
 
-    /// Writes what a person decided about a message of which nobody knows whether it was acted on.
+    /// Writes what a person decided, and why, about a message of which nobody knows whether it was
+    /// acted on.
     ///
     /// The message's newest outcome must be of [`Stage::Unknown`], and its run must have ended, or
     /// be this process's, or of a dead one.
@@ -83,8 +84,10 @@ impl AuditLog {
         seq: u64,
         decision: Decision,
         who: &str,
+        why: &str,
     ) -> Result<(), AuditError> {
         let (run, who) = (run.clone(), who.to_owned());
+        let detail = format!("decided by a person, because the outcome was unknown: {why}");
         let (owner, owners) = (self.owner().id.clone(), self.owners_folder().to_owned());
         self.write(move |connection| {
             let (id, facts) = find_run(connection, &run)?;
@@ -94,9 +97,8 @@ impl AuditLog {
             let seq = number(seq)?;
             refuse_known(connection, id, seq)?;
             forget_counts(connection, id)?;
-            let detail = Some("decided by a person, because the outcome was unknown");
-            let outcome = decision.outcome();
-            append_one(connection, (id, &facts), outcome, &by(&who, seq, detail))
+            let fields = by(&who, seq, Some(&detail));
+            append_one(connection, (id, &facts), decision.outcome(), &fields)
         })
         .await
     }

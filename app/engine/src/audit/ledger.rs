@@ -1,7 +1,7 @@
 //! What has been dealt with before: messages resolved on brokers that cannot delete, and replays
 //! already made of a message.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -153,6 +153,24 @@ impl AuditLog {
                 "SELECT position FROM resolved WHERE profile = ?1 AND destination = ?2",
             )?;
             let rows = find.query_map([profile, destination], |row| row.get(0))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
+    /// How many positions are marked, by destination.
+    pub async fn resolved_counts(
+        &self,
+        profile: &str,
+    ) -> Result<BTreeMap<String, u64>, AuditError> {
+        let profile = profile.to_owned();
+        self.read(move |connection| {
+            let mut count = connection.prepare_cached(
+                "SELECT destination, count(*) FROM resolved WHERE profile = ?1
+                 GROUP BY destination",
+            )?;
+            let rows =
+                count.query_map([profile], |row| Ok((row.get(0)?, entry::unsigned(row, 1)?)))?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
         .await

@@ -1,11 +1,14 @@
 //! Reading runs: the list, one run's messages, and what a crash left open.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::journal::{RUN_COLUMNS, find_run, number, read_run};
-use super::{AuditError, AuditLog, OpenRun, Outcome, Run, RunId, RunMessage, Stage, entry, owner};
+use super::{
+    AuditError, AuditLog, OpenRun, Outcome, Run, RunId, RunMessage, RunState, Stage, entry, owner,
+};
 
 /// How many messages of a run have which newest outcome.
 pub type Outcomes = BTreeMap<Outcome, u64>;
@@ -18,6 +21,8 @@ pub struct RunSummary {
     pub run: Run,
     /// Its messages by their newest outcome.
     pub outcomes: Outcomes,
+    /// It is open, and the process that ran it is dead: see [`AuditLog::open_runs`].
+    pub crashed: bool,
 }
 
 /// Which messages of a run, and how many at once.
@@ -57,6 +62,7 @@ impl AuditLog {
     /// Runs, newest first, with their messages counted.
     pub async fn runs(&self, limit: u32, offset: u64) -> Result<Vec<RunSummary>, AuditError> {
         let offset = number(offset)?;
+        let owners = self.owners_folder().to_owned();
         self.read(move |connection| {
             let sql = format!(
                 "SELECT {RUN_COLUMNS}, outcomes FROM run ORDER BY id DESC LIMIT ?1 OFFSET ?2"
@@ -68,7 +74,7 @@ impl AuditLog {
             rows.map(|row| {
                 let ((id, run), counted) = row?;
                 let outcomes = outcomes(connection, id, counted.as_deref())?;
-                Ok(RunSummary { run, outcomes })
+                Ok(summary(&owners, run, outcomes))
             })
             .collect()
         })
@@ -78,10 +84,11 @@ impl AuditLog {
     /// One run with its messages counted.
     pub async fn run_summary(&self, run: &RunId) -> Result<RunSummary, AuditError> {
         let run = run.clone();
+        let owners = self.owners_folder().to_owned();
         self.read(move |connection| {
             let (id, run) = find_run(connection, &run)?;
             let outcomes = count(connection, id)?;
-            Ok(RunSummary { run, outcomes })
+            Ok(summary(&owners, run, outcomes))
         })
         .await
     }
@@ -115,6 +122,15 @@ impl AuditLog {
         let run = run.clone();
         self.read(move |connection| messages(connection, &run, &filter))
             .await
+    }
+}
+
+fn summary(owners: &Path, run: Run, outcomes: Outcomes) -> RunSummary {
+    let crashed = run.state == RunState::Open && !owner::is_alive(owners, &run.owner.id);
+    RunSummary {
+        run,
+        outcomes,
+        crashed,
     }
 }
 

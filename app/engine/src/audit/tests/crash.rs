@@ -56,6 +56,7 @@ async fn killed_half_way() {
     assert_eq!(open.len(), 1);
     assert_eq!(open[0].run.run, run);
     assert_eq!(open[0].run.owner.pid, child.id());
+    assert!(bench.log.run_summary(&run).await.unwrap().crashed);
     assert_eq!(
         (open[0].not_started, open[0].done, open[0].unknown),
         (2, 2, 3)
@@ -83,7 +84,7 @@ async fn die_half_way(log: &AuditLog) {
 
 async fn close_by_hand(log: &AuditLog, run: &RunId) {
     let decided = log
-        .resolve_unknown(run, 0, Decision::Happened, "eve@host")
+        .resolve_unknown(run, 0, Decision::Happened, "eve@host", "")
         .await;
     assert!(
         matches!(decided, Err(AuditError::Invalid(_))),
@@ -94,7 +95,7 @@ async fn close_by_hand(log: &AuditLog, run: &RunId) {
         (3, Decision::DidNotHappen),
         (4, Decision::LeaveIt),
     ] {
-        log.resolve_unknown(run, seq, decision, "eve@host")
+        log.resolve_unknown(run, seq, decision, "eve@host", "looked at orders")
             .await
             .unwrap();
     }

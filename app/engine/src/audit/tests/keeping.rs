@@ -105,6 +105,8 @@ async fn resolved_positions_are_known_per_cluster_and_destination() {
         log.unresolve("k", "t", vec![at(1), at(9)]).await.unwrap(),
         1
     );
+    let counts = log.resolved_counts("k").await.unwrap();
+    assert_eq!(counts, [("t".to_owned(), 2)].into());
     let left = log.resolved_positions("k", "t").await.unwrap();
     assert_eq!(left.len(), 2);
     assert!(left.contains(&canonical_position(&at(3)).unwrap()));
