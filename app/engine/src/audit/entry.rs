@@ -126,7 +126,8 @@ impl<'c> Chain<'c> {
         let (entries, hash) = head(connection)?;
         let insert = connection.prepare_cached(
             "INSERT INTO entry (id, run_id, seq, time, outcome, position, sha256, target, capture,
-             detail, who, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+             detail, who, hash, sha256_key)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         )?;
         Ok(Self {
             connection,
@@ -159,6 +160,7 @@ impl<'c> Chain<'c> {
             fields.detail,
             fields.who,
             self.hash,
+            fields.sha256.map(sha256_key),
         ])?;
         Ok(self.entries)
     }
@@ -186,6 +188,12 @@ pub(super) fn link(previous: &[u8; 32], line: &str) -> [u8; 32] {
     let mut hasher = Sha256::new_with_prefix(previous);
     hasher.update(line);
     hasher.finalize().into()
+}
+
+/// What the index over hashes has in place of a hash in hex.
+pub(super) fn sha256_key(sha256: &str) -> i64 {
+    let start = sha256.get(..8).unwrap_or_default();
+    u32::from_str_radix(start, 16).map_or(-1, i64::from)
 }
 
 pub(super) fn sha256(bytes: &[u8]) -> [u8; 32] {

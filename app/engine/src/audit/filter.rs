@@ -40,9 +40,9 @@ impl Conditions {
     }
 
     /// `open` is followed by this value and a closing parenthesis, if there is one.
-    pub(super) fn within(mut self, open: &str, value: Option<String>) -> Self {
+    pub(super) fn within(mut self, open: &str, value: Option<i64>) -> Self {
         if let Some(value) = value {
-            self.values.push(Value::Text(value));
+            self.values.push(Value::Integer(value));
             self.clauses.push(format!("{open} ?{})", self.values.len()));
         }
         self

@@ -238,14 +238,14 @@ const REPLAYS: &str =
 
 fn earlier(connection: &Connection, of: &Fingerprint) -> Result<Vec<EarlierReplay>, AuditError> {
     let mut find = connection.prepare_cached(&format!(
-        "{REPLAYS} WHERE intent.sha256 = ?1 AND run.destination = ?2 AND run.profile = ?3
+        "{REPLAYS} WHERE intent.sha256_key = ?4 AND intent.sha256 = ?1 AND run.destination = ?2 AND run.profile = ?3
          AND run.act = 'replay' AND newest.outcome NOT IN ('planned', 'skipped')
          ORDER BY intent.id DESC LIMIT 20"
     ))?;
     let here = canonical(&of.position)?;
-    let rows = find.query_map(params![of.sha256, of.destination, of.profile], |row| {
-        read_earlier(row, &here)
-    })?;
+    let key = entry::sha256_key(&of.sha256);
+    let of = params![of.sha256, of.destination, of.profile, key];
+    let rows = find.query_map(of, |row| read_earlier(row, &here))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 

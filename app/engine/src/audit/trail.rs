@@ -209,9 +209,10 @@ fn conditions(filter: &AuditFilter) -> Conditions {
         .equal("run.run", filter.run.clone())
         .equal("entry.outcome", filter.outcome)
         .within(
-            "(entry.run_id, entry.seq) IN (SELECT run_id, seq FROM entry WHERE sha256 =",
-            filter.sha256.clone(),
-        );
+            "(entry.run_id, entry.seq) IN (SELECT run_id, seq FROM entry WHERE sha256_key =",
+            filter.sha256.as_deref().map(entry::sha256_key),
+        )
+        .equal("intent.sha256", filter.sha256.clone());
     match filter.view {
         View::Messages => conditions.and(NEWEST),
         View::Steps => conditions,

@@ -24,10 +24,23 @@ const GROUP: usize = 64;
 
 const ROLLED_BACK: &str = "another entry failed and took this one with it; try again";
 
-/// Runs with the open transaction, or with the reason why there is none; gives back what to do
-/// with the transaction's own end.
-type WriteJob = Box<dyn FnOnce(Result<&Connection, AuditError>) -> Answer + Send>;
-type Answer = Box<dyn FnOnce(Result<(), AuditError>)>;
+/// Runs with the open transaction, or with the reason why there is none; gives back whether the
+/// transaction may stay, and what to do with its end.
+type WriteJob = Box<dyn FnOnce(Result<(&Connection, Alone), AuditError>) -> Written + Send>;
+
+struct Written {
+    failed: bool,
+    answer: Box<dyn FnOnce(Result<(), AuditError>)>,
+}
+
+/// Whether a job has a transaction to itself.
+#[derive(Clone, Copy)]
+enum Alone {
+    /// If it fails, the whole transaction is rolled back.
+    Yes,
+    /// If it fails, only its own changes are, which a savepoint costs something for.
+    No,
+}
 type ReadJob = Box<dyn FnOnce(&Connection) + Send>;
 
 /// What the writer is asked for.
@@ -72,11 +85,17 @@ impl Workers {
     {
         let (answer, wait) = oneshot::channel();
         let job: WriteJob = Box::new(move |connection| {
-            let result = connection.and_then(|connection| in_savepoint(connection, work));
-            // A receiver that is gone has been cancelled; what was written stays written.
-            Box::new(move |end| {
-                let _ = answer.send(result.and_then(|value| end.map(|()| value)));
-            })
+            let result = connection.and_then(|(connection, alone)| match alone {
+                Alone::Yes => work(connection),
+                Alone::No => in_savepoint(connection, work),
+            });
+            Written {
+                failed: result.is_err(),
+                // A receiver that is gone has been cancelled; what was written stays written.
+                answer: Box::new(move |end| {
+                    let _ = answer.send(result.and_then(|value| end.map(|()| value)));
+                }),
+            }
         });
         self.ask(Request::Write(job)).await?;
         wait.await.map_err(|_| AuditError::Closed)?
@@ -232,14 +251,32 @@ fn write_group(connection: &Connection, group: Vec<WriteJob>) {
     if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
         let error = AuditError::from(error);
         for job in group {
-            job(Err(error.clone()))(Ok(()));
+            (job(Err(error.clone())).answer)(Ok(()));
         }
         return;
     }
-    let answers: Vec<Answer> = group.into_iter().map(|job| job(Ok(connection))).collect();
-    let end = commit(connection);
-    for answer in answers {
-        answer(end.clone());
+    let alone = match group.len() {
+        1 => Alone::Yes,
+        _ => Alone::No,
+    };
+    let written: Vec<Written> = group
+        .into_iter()
+        .map(|job| job(Ok((connection, alone))))
+        .collect();
+    let end = match (alone, written.iter().any(|job| job.failed)) {
+        (Alone::Yes, true) => roll_back(connection),
+        _ => commit(connection),
+    };
+    for job in written {
+        (job.answer)(end.clone());
+    }
+}
+
+fn roll_back(connection: &Connection) -> Result<(), AuditError> {
+    // SQLite itself may have done so already, for example when the disk is full.
+    match connection.is_autocommit() {
+        true => Ok(()),
+        false => Ok(connection.execute_batch("ROLLBACK")?),
     }
 }
 
@@ -249,9 +286,8 @@ fn commit(connection: &Connection) -> Result<(), AuditError> {
         return Err(AuditError::Sqlite(ROLLED_BACK.to_owned()));
     }
     connection.execute_batch("COMMIT").map_err(|error| {
-        if !connection.is_autocommit() {
-            let _ = connection.execute_batch("ROLLBACK");
-        }
+        // The error of the commit is the one to tell.
+        let _ = roll_back(connection);
         AuditError::from(error)
     })
 }
