@@ -307,7 +307,7 @@ async fn every_kind_of_tampering_is_found_at_its_entry() {
         ),
         (
             "UPDATE entry SET id = id + 1000 WHERE id >= 8;
-             INSERT INTO entry SELECT 8, run_id, seq, time, outcome, position, sha256, target,
+             INSERT INTO entry SELECT 8, run_id, seq, time, outcome, position, sha256, sha256_key, target,
                capture, detail, who, hash FROM entry WHERE id = 7;
              UPDATE entry SET id = id - 999 WHERE id > 1000",
             8,
