@@ -16,6 +16,7 @@ pub mod profile;
 pub mod query;
 pub mod registry;
 pub mod replay;
+pub mod secrets;
 pub mod store;
 mod supervisor;
 

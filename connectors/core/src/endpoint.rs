@@ -22,7 +22,7 @@ pub struct Endpoint {
 }
 
 /// Options whose value is a secret, in the spellings of our own URLs, librdkafka and Java's `client.properties`.
-const SECRET_OPTIONS: [&str; 12] = [
+pub const SECRET_OPTIONS: [&str; 12] = [
     "password",
     "passphrase",
     "secret",

@@ -28,7 +28,7 @@ pub use destination::{
     Address, AddressKind, ConsumerGroup, DeadLetters, Destination, Evidence, GroupLag, Partition,
     name_looks_dead,
 };
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, SECRET_OPTIONS};
 pub use error::{Error, ErrorKind, Result, Retry};
 pub use figure::{Certainty, Figure};
 pub use look::{
