@@ -126,7 +126,7 @@ impl<'a> Vault<'a> {
     /// The secrets with these names that a profile has, wherever they are; the environment first.
     /// Opens no keychain and no file when the environment has them all.
     pub(crate) fn load(&self, profile: &str, kept: Kept, names: &[String]) -> Result<Secrets> {
-        let mut found = self.from_environment(profile, names);
+        let mut found = self.in_environment(profile, names);
         let missing: Vec<&String> = names
             .iter()
             .filter(|name| found.get(name).is_none())
@@ -217,7 +217,7 @@ impl<'a> Vault<'a> {
         }
     }
 
-    fn from_environment(&self, profile: &str, names: &[String]) -> Secrets {
+    fn in_environment(&self, profile: &str, names: &[String]) -> Secrets {
         let mut found = Secrets::default();
         let known = names.iter().map(String::as_str).chain(SECRET_OPTIONS);
         for name in known {
