@@ -36,6 +36,8 @@ pub(crate) struct Rules {
     pub give_back: GiveBack,
     /// The delivery limit, when the queue has one.
     pub limit: Option<u64>,
+    /// Headers that are the broker's counts and not part of the message.
+    pub brokers_own: &'static [&'static str],
     /// The most messages taken at once while some may die of being returned.
     pub careful_window: usize,
     /// Whether a rescue can work: the user may publish to the queue.

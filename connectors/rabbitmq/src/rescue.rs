@@ -80,7 +80,7 @@ impl Inner {
             index: state.next_index,
         };
         let body = raw.data.clone();
-        let delivery = to_delivery(raw, position, Some(lock.clone()));
+        let delivery = to_delivery(raw, position, Some(lock.clone()), self.rules.brokers_own);
         let saved = self.rules.keeper.keep(&delivery).await;
         if let Err(error) = self.put_back(state, &body, properties).await {
             state.notes.push(match saved {

@@ -35,7 +35,7 @@ use crate::{
     rescue::{cannot_rescue, may_publish},
     routing::Topology,
     stream::{self, StreamLook},
-    take::WINDOW,
+    take::{QUORUM_COUNTS, WINDOW},
     version::{GiveBack, Version},
 };
 
@@ -311,6 +311,10 @@ impl RabbitSession {
                 .version
                 .map_or(GiveBack::CloseChannel, Version::give_back),
             limit: facts.limit.value(),
+            brokers_own: match facts.kind {
+                QueueKind::Classic => &[],
+                _ => QUORUM_COUNTS,
+            },
             careful_window: if careful { CAREFUL_WINDOW } else { WINDOW },
             can_rescue,
             has_dead_letter_exchange: facts.dead_letter_exchange().is_some(),

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{connect::answer, take::to_delivery};
 
+const BROKERS_OWN: &[&str] = &["x-stream-offset"];
 const PREFETCH: u16 = 500;
 /// A stream sends what it has at once; silence for so long means that the end is reached.
 const IDLE: Duration = Duration::from_millis(700);
@@ -289,6 +290,7 @@ impl Record {
                 offset,
             },
             None,
+            BROKERS_OWN,
         )
     }
 }

@@ -5,7 +5,10 @@
 //! its way, so a window is complete; and while no consumer is live, a settled message cannot make the broker push another
 //! one past the limit of the look. Windows of one channel keep the queue's order when they are given back together.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use dlo_core::{Error, ErrorKind, Figure, Follow, Lock, Millis, Position, Result, Value};
 use futures::{FutureExt, StreamExt};
@@ -35,6 +38,10 @@ const IDLE: Duration = Duration::from_millis(300);
 const FIRST_IDLE: Duration = Duration::from_secs(1);
 /// After so many windows without a message, somebody else gets what is ready.
 const PATIENCE: u32 = 3;
+
+const DELIVERY_COUNT: &str = "x-delivery-count";
+/// The counts that a quorum queue writes among a message's headers.
+pub(crate) const QUORUM_COUNTS: &[&str] = &[DELIVERY_COUNT, "x-acquired-count"];
 
 /// A live consumer.
 pub(crate) struct Window {
@@ -295,6 +302,7 @@ impl Inner {
                 index: state.next_index,
             },
             Some(lock.clone()),
+            self.rules.brokers_own,
         );
         if let Some(row) = state.rescued.meet(&delivery.message) {
             state.locks.insert(row, Some(tag));
@@ -318,35 +326,50 @@ impl Inner {
     }
 }
 
-/// A delivery as the project speaks of it.
-pub(crate) fn to_delivery(raw: Raw, position: Position, lock: Option<Lock>) -> dlo_core::Delivery {
-    let count = delivery_count(&raw);
-    let time = raw
+/// A delivery as the project speaks of it. The broker's own counts, which stand among the headers under these names, are
+/// facts of the delivery and not of the message.
+pub(crate) fn to_delivery(
+    raw: Raw,
+    position: Position,
+    lock: Option<Lock>,
+    brokers_own: &[&str],
+) -> dlo_core::Delivery {
+    let count = delivery_count(&raw).filter(|_| brokers_own.contains(&DELIVERY_COUNT));
+    let seconds = raw
         .properties
         .timestamp()
-        .and_then(|seconds| i64::try_from(seconds).ok()?.checked_mul(1000));
-    let facts = [
-        ("exchange", Value::text(raw.exchange.as_str())),
-        ("routing_key", Value::text(raw.routing_key.as_str())),
-        ("redelivered", Value::Bool(raw.redelivered)),
-    ];
+        .and_then(|seconds| i64::try_from(seconds).ok());
+    let mut message = values::to_message(&raw.properties, raw.data);
+    let mut facts = BTreeMap::from([
+        ("exchange".to_owned(), Value::text(raw.exchange.as_str())),
+        (
+            "routing_key".to_owned(),
+            Value::text(raw.routing_key.as_str()),
+        ),
+        ("redelivered".to_owned(), Value::Bool(raw.redelivered)),
+    ]);
+    for header in message
+        .headers
+        .extract_if(.., |header| brokers_own.contains(&header.name.as_str()))
+    {
+        facts.insert(header.name, header.typed.value);
+    }
     dlo_core::Delivery {
-        message: values::to_message(&raw.properties, raw.data),
+        message,
         position,
         lock,
-        time: time.map(Millis),
+        time: seconds
+            .and_then(|seconds| seconds.checked_mul(1000))
+            .map(Millis),
         delivery_count: count,
-        facts: facts
-            .map(|(name, value)| (name.to_owned(), value))
-            .into_iter()
-            .collect(),
+        facts,
     }
 }
 
 /// How often the broker says it delivered the message in vain (`x-delivery-count`, quorum queues).
 pub(crate) fn delivery_count(raw: &Raw) -> Option<u64> {
     let headers = raw.properties.headers().as_ref()?;
-    match headers.inner().get("x-delivery-count")? {
+    match headers.inner().get(DELIVERY_COUNT)? {
         AMQPValue::LongLongInt(count) => u64::try_from(*count).ok(),
         AMQPValue::LongInt(count) => u64::try_from(*count).ok(),
         AMQPValue::LongUInt(count) => Some((*count).into()),
