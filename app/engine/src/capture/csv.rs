@@ -2,7 +2,7 @@
 
 use dlo_core::{Delivery, Value};
 
-use super::write::{decimal_text, push_value};
+use super::write::{decimal_text, push_value, time_text};
 use crate::dead_letter::{Death, rfc3339};
 
 /// The first line of a table, without a line break.
@@ -64,6 +64,7 @@ pub(crate) fn value_text(value: &Value) -> String {
         Value::Int(value) => value.to_string(),
         Value::Float(value) => value.to_string(),
         Value::Decimal { unscaled, scale } => decimal_text(*unscaled, *scale),
+        Value::Time(time) => time_text(*time),
         Value::Bytes(bytes) => readable(bytes),
         other => {
             let mut out = String::new();

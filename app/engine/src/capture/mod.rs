@@ -40,6 +40,7 @@ use serde_json::value::RawValue;
 
 use crate::dead_letter::Death;
 
+pub(crate) use csv::value_text;
 pub use csv::{CSV_HEADER, csv_row};
 pub use file::{CaptureReader, CaptureWriter, DEFAULT_LINE_LIMIT};
 pub use read::parse_line;

@@ -222,7 +222,8 @@ pub(crate) fn decimal_text(unscaled: i128, scale: u8) -> String {
     format!("{sign}{whole}{point}{fraction}")
 }
 
-fn time_text(time: i128) -> String {
+/// RFC 3339, or milliseconds in digits where no calendar holds them.
+pub(crate) fn time_text(time: i128) -> String {
     i64::try_from(time).map_or_else(|_| time.to_string(), |time| rfc3339::text(Millis(time)))
 }
 

@@ -1,0 +1,301 @@
+//! What kind of failure it is, by rules that a person can read and change.
+
+use std::{fmt, sync::LazyLock};
+
+use regex::bytes::{Regex, RegexBuilder};
+use serde::Deserialize;
+
+use crate::dead_letter::Death;
+
+/// The rules that are used unless the configuration has others.
+const DEFAULT: &str = include_str!("rules.toml");
+
+/// The kind of a failure. A hint: rules only look at words.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, serde::Serialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// Something was out of reach and may be back: try again.
+    Transient,
+    /// The other side asks to slow down: try again slowly.
+    Throttled,
+    /// The message is not what the consumer expects: mend the message or the schema.
+    Contract,
+    /// The consumer understood it and refuses: a person decides.
+    Business,
+    /// The consumer's code is wrong: mend it first.
+    Bug,
+}
+
+impl Class {
+    /// The word for it, in lower case.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Transient => "transient",
+            Self::Throttled => "throttled",
+            Self::Contract => "contract",
+            Self::Business => "business",
+            Self::Bug => "bug",
+        }
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// A class with the sentence of the rule that gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hint {
+    pub class: Class,
+    pub because: String,
+}
+
+/// Rules in their order; the first that matches counts.
+#[derive(Clone, Debug)]
+pub struct Rules(Vec<Rule>);
+
+#[derive(Clone, Debug)]
+struct Rule {
+    hint: Hint,
+    exception: Option<Regex>,
+    message: Option<Regex>,
+}
+
+/// What is wrong with a person's rules.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RulesError {
+    #[error("the rules are not TOML as expected: {0}")]
+    Toml(String),
+    #[error("the pattern {pattern} of the rule \"{because}\" cannot be used: {problem}")]
+    Pattern {
+        pattern: String,
+        because: String,
+        problem: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    rule: Vec<FileRule>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileRule {
+    class: Class,
+    because: String,
+    #[serde(default)]
+    exception: Vec<String>,
+    #[serde(default)]
+    message: Vec<String>,
+}
+
+impl Rules {
+    /// The text of the default rules, as a start for a person's own.
+    pub fn default_text() -> &'static str {
+        DEFAULT
+    }
+
+    /// Reads rules from TOML.
+    ///
+    /// # Errors
+    /// Names the place in the text, or the pattern that is no regular expression.
+    pub fn parse(text: &str) -> Result<Self, RulesError> {
+        let file: File =
+            toml::from_str(text).map_err(|error| RulesError::Toml(error.to_string()))?;
+        file.rule
+            .into_iter()
+            .map(compile)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    /// The hint for a death; `None` when no rule matches.
+    pub fn hint(&self, death: &Death) -> Option<&Hint> {
+        let telling = &death.telling().reason;
+        let classes = [telling.cause.as_deref(), telling.class.as_deref()];
+        let rule = self.0.iter().find(|rule| {
+            let named = classes
+                .iter()
+                .flatten()
+                .any(|class| matches(rule.exception.as_ref(), class));
+            named
+                || telling
+                    .message
+                    .as_deref()
+                    .is_some_and(|message| matches(rule.message.as_ref(), message))
+        });
+        rule.map(|rule| &rule.hint)
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        // Compiled once; a test makes sure that the text is right.
+        static RULES: LazyLock<Rules> =
+            LazyLock::new(|| Rules::parse(DEFAULT).unwrap_or(Rules(Vec::new())));
+        RULES.clone()
+    }
+}
+
+fn matches(pattern: Option<&Regex>, text: &str) -> bool {
+    pattern.is_some_and(|pattern| pattern.is_match(text.as_bytes()))
+}
+
+fn compile(rule: FileRule) -> Result<Rule, RulesError> {
+    Ok(Rule {
+        exception: any_of(&rule.exception, &rule.because)?,
+        message: any_of(&rule.message, &rule.because)?,
+        hint: Hint {
+            class: rule.class,
+            because: rule.because,
+        },
+    })
+}
+
+/// One expression for all patterns: a start of the app compiles ten of them instead of a hundred.
+fn any_of(patterns: &[String], because: &str) -> Result<Option<Regex>, RulesError> {
+    if patterns.is_empty() {
+        return Ok(None);
+    }
+    let joined: Vec<String> = patterns
+        .iter()
+        .map(|pattern| format!("(?:{pattern})"))
+        .collect();
+    build(&joined.join("|")).map(Some).map_err(|error| {
+        let alone = patterns
+            .iter()
+            .find_map(|pattern| build(pattern).err().map(|error| (pattern, error)));
+        let (pattern, problem) = match alone {
+            Some((pattern, error)) => (pattern.clone(), error.to_string()),
+            None => (joined.join("|"), error.to_string()),
+        };
+        RulesError::Pattern {
+            pattern,
+            because: because.to_owned(),
+            problem,
+        }
+    })
+}
+
+/// Without Unicode tables, which would take most of the time and matter for few names of exceptions.
+fn build(pattern: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(pattern)
+        .case_insensitive(true)
+        .unicode(false)
+        .size_limit(1 << 22)
+        .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dead_letter::Confidence;
+
+    fn class(exception: &str, message: &str) -> Option<Class> {
+        let mut death = Death::new("test", Confidence::Sure);
+        death.reason.class = Some(exception.to_owned());
+        death.reason.message = Some(message.to_owned());
+        let rules = Rules::parse(DEFAULT).expect("the default rules");
+        rules.hint(&death).map(|hint| hint.class)
+    }
+
+    #[test]
+    fn the_default_rules_class_what_is_usual() {
+        for (exception, message, expected) in [
+            ("java.lang.NullPointerException", "", Some(Class::Bug)),
+            (
+                "System.NullReferenceException",
+                "Object reference not set",
+                Some(Class::Bug),
+            ),
+            ("KeyError", "'price'", Some(Class::Bug)),
+            (
+                "java.net.SocketTimeoutException",
+                "Read timed out",
+                Some(Class::Transient),
+            ),
+            ("RuntimeError", "timeout: db-3", Some(Class::Transient)),
+            (
+                "java.net.ConnectException",
+                "Connection refused",
+                Some(Class::Transient),
+            ),
+            (
+                "x.ApiException",
+                "503 Service Unavailable",
+                Some(Class::Transient),
+            ),
+            (
+                "x.ApiException",
+                "429 Too Many Requests",
+                Some(Class::Throttled),
+            ),
+            (
+                "ProvisionedThroughputExceededException",
+                "slow",
+                Some(Class::Throttled),
+            ),
+            (
+                "org.springframework.kafka.support.serializer.DeserializationException",
+                "failed to deserialize",
+                Some(Class::Contract),
+            ),
+            (
+                "org.apache.kafka.connect.errors.DataException",
+                "Converting byte[] failed",
+                Some(Class::Contract),
+            ),
+            (
+                "x.E",
+                "schema orders v7, field \"currency\" missing",
+                Some(Class::Contract),
+            ),
+            (
+                "x.PaymentException",
+                "card declined: 4111",
+                Some(Class::Business),
+            ),
+            (
+                "org.apache.kafka.connect.errors.ConnectException",
+                "Exiting WorkerSinkTask",
+                None,
+            ),
+            ("rejected", "", None),
+        ] {
+            assert_eq!(
+                class(exception, message),
+                expected,
+                "{exception}: {message}"
+            );
+        }
+    }
+
+    #[test]
+    fn own_rules_replace_the_default_and_bad_ones_are_named() {
+        let rules =
+            Rules::parse("[[rule]]\nclass = \"business\"\nbecause = \"ours\"\nmessage = [\"^no\"]")
+                .expect("rules");
+        let mut death = Death::default();
+        death.reason.message = Some("No stock".to_owned());
+        assert_eq!(
+            rules.hint(&death).map(|hint| hint.because.as_str()),
+            Some("ours")
+        );
+        let error = Rules::parse("[[rule]]\nclass = \"bug\"\nbecause = \"b\"\nmessage = [\"(\"]")
+            .expect_err("a bad pattern");
+        assert!(
+            error
+                .to_string()
+                .contains("the pattern ( of the rule \"b\""),
+            "{error}"
+        );
+        assert!(Rules::parse("[[rule]]\nclass = \"odd\"\nbecause = \"b\"").is_err());
+    }
+}
