@@ -108,7 +108,7 @@ impl Rules {
     /// Names the place in the text, or the pattern that is no regular expression.
     pub fn parse(text: &str) -> Result<Self, RulesError> {
         let file: File =
-            toml::from_str(text).map_err(|error| RulesError::Toml(error.to_string()))?;
+            toml_edit::de::from_str(text).map_err(|error| RulesError::Toml(error.to_string()))?;
         file.rule
             .into_iter()
             .map(compile)
