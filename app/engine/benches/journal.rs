@@ -110,10 +110,50 @@ async fn read_back(log: &AuditLog) -> Result<(), AuditError> {
     let start = Instant::now();
     let count = log.count(AuditFilter::default()).await?;
     println!("counted {count} messages in {:?}", start.elapsed());
+    for (name, filter) in filters() {
+        let start = Instant::now();
+        let count = log.count(filter).await?;
+        println!("{name:<12} {count:>7} of them in {:?}", start.elapsed());
+    }
     let start = Instant::now();
     let lines = log.export(steps, std::io::sink()).await?;
     println!("exported {lines} lines in {:?}", start.elapsed());
     let start = Instant::now();
     println!("{:?} in {:?}", log.verify().await?, start.elapsed());
     Ok(())
+}
+
+fn filters() -> [(&'static str, AuditFilter); 4] {
+    let any = AuditFilter::default;
+    let text = |text: &str| Some(text.to_owned());
+    [
+        (
+            "no such text",
+            AuditFilter {
+                text: text("nothing like this"),
+                ..any()
+            },
+        ),
+        (
+            "no such act",
+            AuditFilter {
+                act: Some(Act::Purge),
+                ..any()
+            },
+        ),
+        (
+            "one hash",
+            AuditFilter {
+                sha256: Some(intent(77).sha256),
+                ..any()
+            },
+        ),
+        (
+            "settled",
+            AuditFilter {
+                outcome: Some(Outcome::Settled),
+                ..any()
+            },
+        ),
+    ]
 }

@@ -53,12 +53,13 @@ impl Drop for Presence {
     }
 }
 
-/// Whether the owner with this id still holds its lock. In doubt it does, since taking over the run
+/// Whether the owner with this id still holds its lock. It is asked with a shared lock, so that two
+/// who ask at once do not take each other for the owner. In doubt it does, since taking over the run
 /// of a living process would do harm and waiting would not.
 pub(super) fn is_alive(folder: &Path, owner: &str) -> bool {
     match File::open(lock_file(folder, owner)) {
         Ok(file) => matches!(
-            file.try_lock(),
+            file.try_lock_shared(),
             Err(TryLockError::WouldBlock | TryLockError::Error(_))
         ),
         Err(error) => error.kind() != io::ErrorKind::NotFound,
@@ -153,6 +154,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(lock_file(folder.path(), "dead"), "").unwrap();
         assert!(!is_alive(folder.path(), "dead"));
+        let asking = File::open(lock_file(folder.path(), "dead")).unwrap();
+        asking.lock_shared().unwrap();
+        assert!(!is_alive(folder.path(), "dead"), "somebody else asks too");
+        drop(asking);
         sweep(folder.path());
         assert!(!lock_file(folder.path(), "dead").exists());
     }

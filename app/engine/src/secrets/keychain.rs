@@ -80,3 +80,35 @@ fn refused(operation: &str, error: &KeyringError) -> Error {
         "Unlock the keychain and start dlo again, or keep the secrets in an encrypted file.",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `DLO_TEST_KEYCHAIN=1` asks for it, since a keychain may ask a person to unlock it:
+    /// `dbus-run-session -- sh -c 'echo -n pw | gnome-keyring-daemon --unlock --components=secrets && DLO_TEST_KEYCHAIN=1 cargo test -p dlo-engine keychain'`
+    #[tokio::test]
+    async fn the_platforms_keychain_keeps_and_forgets() {
+        if std::env::var_os("DLO_TEST_KEYCHAIN").is_none() {
+            println!("skipped: DLO_TEST_KEYCHAIN is not set");
+            return;
+        }
+        // As the engine calls it: from a thread of tokio that may wait.
+        tokio::task::spawn_blocking(keeps_and_forgets)
+            .await
+            .unwrap();
+    }
+
+    fn keeps_and_forgets() {
+        let account = format!("test/password ({})", std::process::id());
+        PlatformKeychain.status().unwrap();
+        assert_eq!(PlatformKeychain.get(&account).unwrap(), None);
+        for secret in ["hunter2 ü\n", "another"].map(Secret::new) {
+            PlatformKeychain.set(&account, &secret).unwrap();
+            assert_eq!(PlatformKeychain.get(&account).unwrap(), Some(secret));
+        }
+        PlatformKeychain.delete(&account).unwrap();
+        PlatformKeychain.delete(&account).unwrap();
+        assert_eq!(PlatformKeychain.get(&account).unwrap(), None);
+    }
+}

@@ -133,6 +133,55 @@ async fn close_by_hand(log: &AuditLog, run: &RunId) {
 }
 
 #[tokio::test]
+async fn killed_in_the_middle_of_writing() {
+    if let Some(log) = as_child() {
+        let run = log.begin(new_run(Act::Replay)).await.unwrap();
+        println!("ready");
+        for first in (0..).step_by(50) {
+            write_batch(&log, &run, first).await;
+        }
+    }
+    let bench = bench();
+    let mut child = child(
+        "audit::tests::crash::killed_in_the_middle_of_writing",
+        &bench,
+    )
+    .spawn()
+    .unwrap();
+    wait_for(&mut child, "ready");
+    while bench.log.count(AuditFilter::default()).await.unwrap() < 3_000 {
+        tokio::task::yield_now().await;
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let verified = bench.log.verify().await.unwrap();
+    assert!(matches!(verified, Verified::Intact { .. }), "{verified:?}");
+    let open = bench.log.open_runs().await.unwrap();
+    assert_eq!(open.len(), 1);
+    let whole = (open[0].done + open[0].unknown) % 50;
+    assert_eq!(whole, 0, "batches are there as a whole or not at all");
+    // The journal goes on after the crash of another process.
+    write_much(&bench.log).await;
+}
+
+#[tokio::test]
+async fn a_write_waits_for_the_transaction_of_another_process() {
+    let bench = bench();
+    let other = bench.raw();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut begin = tokio::spawn({
+        let log = bench.log.clone();
+        async move { log.begin(new_run(Act::Replay)).await }
+    });
+    let waits = tokio::time::timeout(std::time::Duration::from_millis(50), &mut begin).await;
+    assert!(waits.is_err(), "nobody else may write meanwhile");
+    assert_eq!(bench.log.runs(1, 0).await.unwrap(), [], "reading goes on");
+    other.execute_batch("COMMIT").unwrap();
+    begin.await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn a_journal_that_was_closed_without_finishing_leaves_its_run_open_for_others() {
     let bench = bench();
     let second = bench.again();
@@ -177,13 +226,17 @@ async fn two_processes_write_at_once() {
 async fn write_much(log: &AuditLog) {
     let run = log.begin(new_run(Act::Replay)).await.unwrap();
     for first in (0..WRITERS_MESSAGES).step_by(50) {
-        let batch = first..first + 50;
-        let intents = batch.clone().map(intent).collect();
-        log.intend(&run, Reach::Started, intents).await.unwrap();
-        let steps = batch.map(|seq| Step::new(seq, Outcome::Settled)).collect();
-        log.record(&run, steps).await.unwrap();
+        write_batch(log, &run, first).await;
     }
     log.finish(&run, RunState::Done).await.unwrap();
+}
+
+async fn write_batch(log: &AuditLog, run: &RunId, first: u64) {
+    let batch = first..first + 50;
+    let intents = batch.clone().map(intent).collect();
+    log.intend(run, Reach::Started, intents).await.unwrap();
+    let steps = batch.map(|seq| Step::new(seq, Outcome::Settled)).collect();
+    log.record(run, steps).await.unwrap();
 }
 
 #[test]
