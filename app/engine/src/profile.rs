@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::KeepSecrets;
 use crate::home::Home;
-use crate::secrets::{Kept, Vault, lock};
+use crate::secrets::{Kept, PASSPHRASE, Vault, lock, unlock};
 use file::{Entry, ProfileFile};
 
 /// How careful the program is on a connection.
@@ -82,7 +82,17 @@ pub fn load(home: &Home) -> Result<Vec<Profile>> {
 /// encrypted file that [`crate::secrets::unlock`] was not called for, and
 /// [`dlo_core::ErrorKind::Unsupported`] when the keychain that holds them is not there.
 pub fn find(home: &Home, name: &str) -> Result<Option<(Profile, Secrets)>> {
-    find_in(&Vault::of(home), home, name)
+    find_with(home, name, &Secrets::default())
+}
+
+/// As [`find`], with secrets that were typed for this time: they count more than those that are
+/// kept, and what they give is not looked for anywhere else. One named [`PASSPHRASE`] opens the
+/// encrypted file, until the program ends, and is not among the secrets that come back.
+pub fn find_with(home: &Home, name: &str, typed: &Secrets) -> Result<Option<(Profile, Secrets)>> {
+    if let Some(passphrase) = typed.get(PASSPHRASE) {
+        unlock(home, passphrase)?;
+    }
+    find_in(&Vault::of(home), home, name, typed)
 }
 
 /// Where a profile's secrets are kept, without reading them; `None` when there is no such profile.
@@ -123,11 +133,21 @@ pub fn forget_secrets(home: &Home, name: &str) -> Result<()> {
     forget_secrets_in(&Vault::of(home), home, name)
 }
 
-fn find_in(vault: &Vault<'_>, home: &Home, name: &str) -> Result<Option<(Profile, Secrets)>> {
+fn find_in(
+    vault: &Vault<'_>,
+    home: &Home,
+    name: &str,
+    typed: &Secrets,
+) -> Result<Option<(Profile, Secrets)>> {
     let Some(entry) = ProfileFile::read(home)?.entry(name)? else {
         return Ok(None);
     };
-    let secrets = vault.load(name, entry.secrets.kept, &entry.secrets.names)?;
+    let mut names = entry.secrets.names.clone();
+    names.retain(|name| typed.get(name).is_none());
+    let mut secrets = vault.load(name, entry.secrets.kept, &names)?;
+    for (name, secret) in typed.iter().filter(|(name, _)| *name != PASSPHRASE) {
+        secrets.insert(name, secret.clone());
+    }
     Ok(Some((entry.into_profile(name), secrets)))
 }
 

@@ -32,7 +32,12 @@ impl Desk {
     }
 
     fn find(&self, name: &str) -> Option<(Profile, Secrets)> {
-        find_in(&vault(&self.home, &self.keychain, &[]), &self.home, name).unwrap()
+        self.find_with(name, &Secrets::default()).unwrap()
+    }
+
+    fn find_with(&self, name: &str, typed: &Secrets) -> Result<Option<(Profile, Secrets)>> {
+        let vault = vault(&self.home, &self.keychain, &[]);
+        find_in(&vault, &self.home, name, typed)
     }
 
     fn remove(&self, name: &str) -> Result<()> {
@@ -143,6 +148,18 @@ fn editing_without_typing_the_password_keeps_it_and_moving_it_leaves_none_behind
         Some((profile(), Secrets::default()))
     );
     assert!(!desk.everything().contains("new"));
+}
+
+#[test]
+fn what_is_typed_counts_more_than_what_is_kept_and_opens_nothing() {
+    let text = "[profiles.a]\nurl = \"demo:\"\n\
+                secrets = { kept = \"encrypted-file\", names = [\"password\"] }\n";
+    let desk = Desk::with(text);
+    let locked = desk.find_with("a", &Secrets::default()).unwrap_err();
+    assert_eq!(locked.kind(), ErrorKind::Unauthenticated);
+    let typed = secrets(&[("password", "typed"), (PASSPHRASE, "correct horse")]);
+    let (_, found) = desk.find_with("a", &typed).unwrap().unwrap();
+    assert_eq!(found, secrets(&[("password", "typed")]));
 }
 
 #[test]
