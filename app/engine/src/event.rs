@@ -183,8 +183,8 @@ pub struct Opened {
     pub look: LookId,
     pub row: u32,
     pub delivery: Delivery,
-    /// Newest first; empty when nothing marks it as a dead letter.
-    pub deaths: Vec<Death>,
+    /// Why it died, as far as its marks tell; earlier deaths are inside.
+    pub death: Option<Death>,
     pub body: Arc<dlo_payload::Decoded>,
     pub key: Option<Arc<dlo_payload::Decoded>>,
     /// Earlier acts on a message with this position and hash, newest first.

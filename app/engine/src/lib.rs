@@ -4,19 +4,25 @@
 //! What the engine must never know: a window (it wakes one through a callback), a broker's client library (it has
 //! `Arc<dyn Session>`), a framework of the command line.
 
+mod act;
 pub mod audit;
 pub mod capture;
 pub mod command;
+mod connection;
 pub mod dead_letter;
 pub mod event;
 pub mod group;
 pub mod handle;
 pub mod home;
+mod look;
 pub mod profile;
 pub mod query;
+mod records;
 pub mod registry;
 pub mod replay;
+mod schemas;
 pub mod secrets;
+mod shared;
 pub mod store;
 mod supervisor;
 

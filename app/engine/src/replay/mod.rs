@@ -1,3 +1,9 @@
-//! Acts on messages: plan, run, report.
+//! Plans: what an act would do to each message, and what a person has to know before it is done.
+//!
+//! Making a plan changes nothing. Carrying it out is `act`.
 
+mod edits;
+mod findings;
 pub mod plan;
+pub(crate) mod planner;
+pub(crate) mod target;

@@ -2,16 +2,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use dlo_core::{Address, Outgoing, Position};
+use dlo_core::{Address, Atomicity, Outgoing, Position};
 
-use crate::command::{Canary, ConnectionId, LookId, PlanId};
+use crate::command::{Canary, ConnectionId, LookId, Mark, PlanId};
 
 /// What an act would do.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub id: PlanId,
-    /// `replay`, `discard`, `resolve`, `unresolve`, `tombstone`, `truncate`, `purge`, `redrive`.
-    pub act: String,
+    pub act: PlannedAct,
     pub look: LookId,
     pub connection: ConnectionId,
     /// Where replayed messages are published; the same as `connection` unless the person chose another.
@@ -24,6 +23,9 @@ pub struct Plan {
     pub findings: Vec<Finding>,
     pub rate: Option<u32>,
     pub canary: Option<Canary>,
+    pub atomicity: Atomicity,
+    /// Whether published messages get our replay-id and run-id headers.
+    pub mark: Mark,
     /// Which engine carries it out and why, in a sentence.
     pub engine: String,
     /// What will happen, step by step, in sentences.
@@ -38,6 +40,42 @@ impl Plan {
         self.findings
             .iter()
             .filter(|finding| finding.severity == Severity::MustAnswer)
+    }
+}
+
+/// What a plan does, with what it needs beside its messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlannedAct {
+    Replay,
+    /// Save, then remove.
+    Discard,
+    /// Mark as resolved in the journal, because the broker cannot remove.
+    Resolve,
+    /// Take that mark away again.
+    Unresolve,
+    /// Publish null bodies for the keys.
+    Tombstone,
+    /// Delete everything before these offsets, as `(partition, first offset to stay)`.
+    Truncate { before: Vec<(i32, i64)> },
+    /// Discard everything that was seen, and check the count after.
+    Purge,
+    /// The broker's own move.
+    Redrive { to: Option<Address>, rate: Option<u32> },
+}
+
+impl PlannedAct {
+    /// The word for it in sentences, in the journal and on the command line.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Replay => "replay",
+            Self::Discard => "discard",
+            Self::Resolve => "resolve",
+            Self::Unresolve => "unresolve",
+            Self::Tombstone => "tombstone",
+            Self::Truncate { .. } => "truncate",
+            Self::Purge => "purge",
+            Self::Redrive { .. } => "redrive",
+        }
     }
 }
 

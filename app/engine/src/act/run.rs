@@ -1,0 +1,413 @@
+//! Publishing a list of messages and settling their originals: the heart of replay, restore and import.
+//!
+//! Three stages work on different batches at the same time, each handing on only what the one before has made safe:
+//! 1. *write*: the intent and a copy of each message go to the journal, at the asked rate;
+//! 2. *publish*: the batch is published, and what the broker confirmed is recorded;
+//! 3. *settle*: only what is recorded as confirmed is removed from where it was, and that is recorded too.
+//!
+//! Killed anywhere, a message is at the old place, at the new one, or at both; never at neither.
+
+use std::{
+    collections::{BTreeMap, HashSet, VecDeque},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use dlo_core::{Atomicity, Delivery, Disposition, Error, ErrorKind, Look, Millis, Outgoing, Receipt, Result, Session};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    audit::{Intent, Outcome, Reach, RunId, RunState, Step},
+    event::{News, RunPhase, RunProgress},
+    records::{journal_error, position_text},
+    shared::{Reporter, Shared, lock},
+    store::RowState,
+};
+
+/// Messages journalled, published and settled together when no rate is asked for.
+const BATCH: usize = 500;
+/// Batches that may wait between two stages.
+const AHEAD: usize = 2;
+const PROGRESS: Duration = Duration::from_millis(200);
+/// The rate shown is that of so much time.
+const RATE_WINDOW: Duration = Duration::from_secs(5);
+
+/// One message on its way.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub sequence: u64,
+    /// The row of the look it comes from, if it does.
+    pub row: Option<u32>,
+    /// The message as it lies there now, for its lock and its position.
+    pub original: Option<Delivery>,
+    pub sha256: String,
+    pub position: String,
+    pub target: String,
+    pub outgoing: Arc<Outgoing>,
+    /// The saved copy: one line of a capture file.
+    pub copy: Option<String>,
+    /// What is to be kept in order: a record key or group. Once one of a key failed, later ones of it do not go.
+    pub order_key: Option<Vec<u8>>,
+}
+
+/// How a run goes.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    pub rate: Option<u32>,
+    pub atomicity: Atomicity,
+}
+
+/// What becomes of the original of a confirmed message.
+#[derive(Clone, Debug)]
+pub enum Originals {
+    /// Removed by its lock.
+    Remove(Arc<dyn Look>),
+    /// Marked as resolved in the journal, because the broker cannot remove it.
+    Resolve { place: String, destination: String },
+    /// There is none, or it stays as it is.
+    Leave,
+}
+
+/// Pause, resume and progress of a running run.
+#[derive(Debug, Default)]
+pub struct RunControl {
+    paused: AtomicBool,
+    resumed: Notify,
+    counts: Mutex<Counts>,
+    total: AtomicU64,
+    phase: Mutex<RunPhase>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    by_sequence: BTreeMap<u64, Outcome>,
+    by_outcome: BTreeMap<Outcome, u64>,
+    /// Moments at which messages came to an end, for the rate.
+    ended: VecDeque<(Instant, u64)>,
+}
+
+impl RunControl {
+    pub fn new(total: u64) -> Arc<Self> {
+        Arc::new(Self { total: AtomicU64::new(total), ..Self::default() })
+    }
+
+    pub fn pause(&self) {
+        self.paused.store(true, Ordering::Release);
+        *lock(&self.phase) = RunPhase::Paused;
+    }
+
+    pub fn resume(&self) {
+        self.paused.store(false, Ordering::Release);
+        *lock(&self.phase) = RunPhase::Running;
+        self.resumed.notify_waiters();
+    }
+
+    pub fn set_phase(&self, phase: RunPhase) {
+        *lock(&self.phase) = phase;
+    }
+
+    /// Waits while the run is paused.
+    async fn may_go_on(&self, cancel: &CancellationToken) {
+        loop {
+            let resumed = self.resumed.notified();
+            if !self.paused.load(Ordering::Acquire) {
+                return;
+            }
+            tokio::select! {
+                () = cancel.cancelled() => return,
+                () = resumed => {}
+            }
+        }
+    }
+
+    fn note(&self, steps: &[Step]) {
+        let mut counts = lock(&self.counts);
+        let mut ended = 0;
+        for step in steps {
+            if let Some(before) = counts.by_sequence.insert(step.seq, step.outcome)
+                && let Some(count) = counts.by_outcome.get_mut(&before)
+            {
+                *count -= 1;
+            }
+            *counts.by_outcome.entry(step.outcome).or_default() += 1;
+            ended += u64::from(step.outcome.is_final());
+        }
+        if ended > 0 {
+            counts.ended.push_back((Instant::now(), ended));
+        }
+    }
+
+    /// The outcome of each message so far.
+    pub fn outcomes(&self) -> BTreeMap<u64, Outcome> {
+        lock(&self.counts).by_sequence.clone()
+    }
+
+    pub fn progress(&self, run: &RunId) -> RunProgress {
+        let mut counts = lock(&self.counts);
+        let now = Instant::now();
+        while counts.ended.front().is_some_and(|(at, _)| now - *at > RATE_WINDOW) {
+            counts.ended.pop_front();
+        }
+        let recent: u64 = counts.ended.iter().map(|(_, count)| count).sum();
+        let span = counts.ended.front().map_or(1.0, |(at, _)| (now - *at).as_secs_f64().max(0.2));
+        let rate = recent as f64 / span;
+        let total = self.total.load(Ordering::Relaxed);
+        let is_done = |(outcome, _): &(&Outcome, &u64)| outcome.is_final() || **outcome == Outcome::Unknown;
+        let done: u64 = counts.by_outcome.iter().filter(is_done).map(|(_, count)| count).sum();
+        let left = (rate > 0.0).then(|| Duration::from_secs_f64(total.saturating_sub(done) as f64 / rate));
+        RunProgress {
+            run: run.to_string(),
+            total,
+            done,
+            outcomes: counts
+                .by_outcome
+                .iter()
+                .filter(|(_, count)| **count > 0)
+                .map(|(outcome, count)| (outcome.to_string(), *count))
+                .collect(),
+            rate,
+            left,
+            phase: lock(&self.phase).clone(),
+        }
+    }
+}
+
+/// Everything a run needs, shared by its stages.
+#[derive(Debug)]
+pub struct Run {
+    pub shared: Arc<Shared>,
+    pub id: RunId,
+    pub control: Arc<RunControl>,
+    pub to: Arc<dyn Session>,
+    pub originals: Originals,
+    pub pace: Pace,
+    /// Rows of this view follow the outcomes.
+    pub view: Option<Arc<crate::store::LookView>>,
+    pub reporter: Reporter,
+    /// Recorded instead of `settled` when a message arrived and nothing had to be removed.
+    pub done: Outcome,
+}
+
+type Batch = Vec<Item>;
+
+impl Run {
+    /// Carries out the items in order and returns when each has an outcome or the run was stopped.
+    ///
+    /// # Errors
+    /// Of the journal: then nothing further is published or removed. Of single messages: never, they are outcomes.
+    pub async fn carry_out(self: &Arc<Self>, items: Vec<Item>, cancel: &CancellationToken) -> Result<()> {
+        let (written, to_publish) = mpsc::channel::<Batch>(AHEAD);
+        let (confirmed, to_settle) = mpsc::channel::<Batch>(AHEAD);
+        // Set by a failing stage; the stages before it then stop, those after it finish what they have.
+        let stop = cancel.child_token();
+        let ticker = tokio::spawn(report(self.clone(), stop.clone()));
+        let (write, publish, settle) = tokio::join!(
+            stopping(&stop, self.write(items, written, &stop)),
+            stopping(&stop, self.publish(to_publish, confirmed)),
+            stopping(&stop, self.settle(to_settle)),
+        );
+        stop.cancel();
+        let _ = ticker.await;
+        self.reporter.tell(News::RunProgress(self.control.progress(&self.id))).await;
+        write.and(publish).and(settle)
+    }
+
+    /// Closes the run in the journal, as cancelled when it was stopped before its end.
+    pub async fn finish(&self, state: RunState) -> Result<()> {
+        self.shared.audit()?.finish(&self.id, state).await.map_err(journal_error)
+    }
+
+    async fn write(&self, items: Vec<Item>, written: mpsc::Sender<Batch>, stop: &CancellationToken) -> Result<()> {
+        let size = self.pace.rate.map_or(BATCH, |rate| (rate as usize / 5).clamp(1, BATCH));
+        let started = Instant::now();
+        let mut sent = 0usize;
+        let mut items = items.into_iter();
+        loop {
+            let batch: Batch = items.by_ref().take(size).collect();
+            if batch.is_empty() {
+                return Ok(());
+            }
+            self.control.may_go_on(stop).await;
+            if let Some(rate) = self.pace.rate.filter(|rate| *rate > 0) {
+                let due = started + Duration::from_secs_f64(sent as f64 / f64::from(rate));
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = tokio::time::sleep_until(due) => {}
+                }
+            }
+            if stop.is_cancelled() {
+                return Ok(());
+            }
+            sent += batch.len();
+            self.intend(&batch).await?;
+            if written.send(batch).await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn intend(&self, batch: &[Item]) -> Result<()> {
+        let intents = batch
+            .iter()
+            .map(|item| Intent {
+                seq: item.sequence,
+                position: item.position.clone(),
+                sha256: item.sha256.clone(),
+                target: Some(item.target.clone()),
+                capture: item.copy.clone(),
+            })
+            .collect();
+        self.shared.audit()?.intend(&self.id, Reach::Started, intents).await.map_err(journal_error)
+    }
+
+    async fn publish(&self, mut written: mpsc::Receiver<Batch>, confirmed: mpsc::Sender<Batch>) -> Result<()> {
+        let mut broken_keys = HashSet::new();
+        while let Some(batch) = written.recv().await {
+            let (goes, held_back): (Batch, Batch) =
+                batch.into_iter().partition(|item| !item.order_key.as_ref().is_some_and(|key| broken_keys.contains(key)));
+            let outgoing = goes.iter().map(|item| item.outgoing.as_ref().clone()).collect();
+            let answers = self.to.publish(outgoing, self.pace.atomicity).await;
+            let mut steps: Vec<Step> = held_back.iter().map(out_of_order).collect();
+            let mut arrived = Batch::with_capacity(goes.len());
+            for (item, answer) in goes.into_iter().zip(answers) {
+                steps.push(published_step(&item, &answer));
+                match answer {
+                    Ok(_) => arrived.push(item),
+                    Err(error) => {
+                        self.mark_row(&item, error.kind() == ErrorKind::OutcomeUnknown, RowState::Unknown);
+                        broken_keys.extend(item.order_key);
+                    }
+                }
+            }
+            self.record(steps).await?;
+            if !arrived.is_empty() && confirmed.send(arrived).await.is_err() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    async fn settle(&self, mut confirmed: mpsc::Receiver<Batch>) -> Result<()> {
+        while let Some(batch) = confirmed.recv().await {
+            let steps = match &self.originals {
+                Originals::Remove(look) => self.remove(look, &batch).await,
+                Originals::Resolve { place, destination } => {
+                    let positions = batch.iter().map(|item| item.position.clone()).collect();
+                    let audit = self.shared.audit()?;
+                    audit.resolve(place, destination, positions, &self.id).await.map_err(journal_error)?;
+                    self.end_all(&batch, RowState::Resolved)
+                }
+                Originals::Leave => self.end_all(&batch, RowState::Here),
+            };
+            self.record(steps).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove(&self, look: &Arc<dyn Look>, batch: &[Item]) -> Vec<Step> {
+        let locks: Vec<_> =
+            batch.iter().filter_map(|item| item.original.as_ref().and_then(|original| original.lock.clone())).collect();
+        if locks.len() != batch.len() {
+            let why = "it was not held, so it was not removed";
+            return batch.iter().map(|item| Step::new(item.sequence, Outcome::Confirmed).detail(why)).collect();
+        }
+        let answers = look.settle(&locks, Disposition::Ack).await;
+        batch
+            .iter()
+            .zip(answers)
+            .map(|(item, answer)| {
+                self.mark_row(item, answer.is_ok(), RowState::Replayed);
+                self.mark_row(item, answer.is_err(), RowState::Stale);
+                removed_step(item, answer, self.done)
+            })
+            .collect()
+    }
+
+    fn end_all(&self, batch: &[Item], state: RowState) -> Vec<Step> {
+        batch
+            .iter()
+            .map(|item| {
+                self.mark_row(item, state != RowState::Here, state);
+                Step::new(item.sequence, self.done)
+            })
+            .collect()
+    }
+
+    fn mark_row(&self, item: &Item, when: bool, state: RowState) {
+        if let (true, Some(view), Some(row)) = (when, &self.view, item.row) {
+            view.set_state([row], state);
+        }
+    }
+
+    async fn record(&self, steps: Vec<Step>) -> Result<()> {
+        self.control.note(&steps);
+        self.shared.audit()?.record(&self.id, steps).await.map_err(journal_error)
+    }
+}
+
+/// Cancels `stop` when a stage fails, so that nothing new is begun.
+async fn stopping(stop: &CancellationToken, stage: impl Future<Output = Result<()>>) -> Result<()> {
+    let outcome = stage.await;
+    if outcome.is_err() {
+        stop.cancel();
+    }
+    outcome
+}
+
+async fn report(run: Arc<Run>, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(PROGRESS) => {}
+        }
+        run.reporter.tell(News::RunProgress(run.control.progress(&run.id))).await;
+    }
+}
+
+fn out_of_order(item: &Item) -> Step {
+    Step::new(item.sequence, Outcome::Skipped)
+        .detail("an earlier message with the same key failed, and this one must not overtake it")
+}
+
+fn published_step(item: &Item, answer: &Result<Receipt>) -> Step {
+    match answer {
+        Ok(receipt) => {
+            let step = Step::new(item.sequence, Outcome::Confirmed).detail(receipt.answer.clone());
+            match &receipt.position {
+                Some(position) => step.landed(position_text(position)),
+                None => step,
+            }
+        }
+        Err(error) => Step::new(item.sequence, publish_outcome(error.kind())).detail(error.to_string()),
+    }
+}
+
+/// What a refused publish means for the message.
+fn publish_outcome(kind: ErrorKind) -> Outcome {
+    match kind {
+        ErrorKind::Unroutable => Outcome::Unroutable,
+        ErrorKind::OutcomeUnknown => Outcome::Unknown,
+        _ => Outcome::Failed,
+    }
+}
+
+/// The copy has arrived by now, so a failing removal can only mean that the message exists twice.
+fn removed_step(item: &Item, answer: Result<(), Error>, done: Outcome) -> Step {
+    match answer {
+        Ok(()) => Step::new(item.sequence, done),
+        Err(error) => Step::new(item.sequence, Outcome::Unknown)
+            .detail(format!("it arrived, but whether the original was removed is not known: {error}")),
+    }
+}
+
+/// A moment some time from now, for [`RunPhase::Watching`].
+pub fn after(wait: Duration) -> Millis {
+    Millis::now().plus(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,223 @@
+//! Looking: opening a look, loading what it delivers, keeping its locks alive, giving everything back.
+
+mod filter;
+mod keeper;
+mod message;
+mod loading;
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use dlo_core::{Address, Destination, Error, ErrorKind, Look, LookCost, LookRequest, Millis, Result, Returned};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    command::{ConnectionId, LookAsk, LookId},
+    event::{LookOpened, LookProgress, News},
+    group::Grouper,
+    shared::{Connection, Reporter, Shared, lock},
+    store::{Budget, LookView, RowState},
+};
+
+pub use filter::{filter, select};
+pub use message::{follow, open as open_message};
+
+use self::keeper::JournalKeeper;
+
+/// An open look with everything the engine knows about it.
+#[derive(Debug)]
+pub struct OpenLook {
+    pub id: LookId,
+    pub connection: Arc<Connection>,
+    pub destination: Destination,
+    pub ask: LookAsk,
+    pub look: Arc<dyn Look>,
+    pub view: Arc<LookView>,
+    grouper: Mutex<Grouper>,
+    progress: Mutex<LookProgress>,
+    keeper: Arc<JournalKeeper>,
+    /// One loader at a time; also keeps an act from settling what is being loaded.
+    loading: tokio::sync::Mutex<()>,
+    closed: AtomicBool,
+    /// Cancelled when the look is closed.
+    cancel: CancellationToken,
+}
+
+impl OpenLook {
+    pub fn address(&self) -> &Address {
+        &self.destination.address
+    }
+
+    pub fn progress(&self) -> LookProgress {
+        LookProgress { hold: self.look.hold(), ..lock(&self.progress).clone() }
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+}
+
+/// What a look would cost now.
+pub async fn cost(
+    shared: &Arc<Shared>,
+    reporter: &Reporter,
+    connection: ConnectionId,
+    address: Address,
+    ask: LookAsk,
+) -> Result<()> {
+    let open = shared.connection(connection)?;
+    let request = request(&ask, Arc::new(dlo_core::NoKeeper));
+    let cost = open.session.cost(&address, &request).await?;
+    reporter.tell(News::Cost { connection, address, cost }).await;
+    Ok(())
+}
+
+/// Opens a look and loads its first messages.
+pub async fn open(
+    shared: &Arc<Shared>,
+    reporter: &Reporter,
+    connection: ConnectionId,
+    address: Address,
+    ask: LookAsk,
+    cancel: &CancellationToken,
+) -> Result<()> {
+    let connection = shared.connection(connection)?;
+    let destination = connection.session.describe(&address).await?;
+    let keeper = Arc::new(JournalKeeper::new(shared.clone(), &connection, &destination.address));
+    let request = request(&ask, keeper.clone());
+    let cost = connection.session.cost(&destination.address, &request).await?;
+    let look = tokio::select! {
+        () = cancel.cancelled() => return Err(Error::cancelled("look")),
+        opened = connection.session.look(&destination.address, request) => opened?,
+    };
+    let opened = Arc::new(OpenLook {
+        id: LookId(shared.next_id()),
+        destination,
+        look,
+        view: LookView::new(Budget::default()),
+        grouper: Mutex::new(Grouper::default()),
+        progress: Mutex::default(),
+        keeper,
+        loading: tokio::sync::Mutex::default(),
+        closed: AtomicBool::new(false),
+        cancel: connection.cancel.child_token(),
+        connection,
+        ask,
+    });
+    shared.add_look(opened.clone());
+    announce(reporter, &opened, cost).await;
+    tokio::spawn(keep_alive(opened.clone(), reporter.clone()));
+    loading::load(shared, reporter, &opened, cancel).await
+}
+
+async fn announce(reporter: &Reporter, look: &OpenLook, cost: LookCost) {
+    let opened = LookOpened {
+        look: look.id,
+        connection: look.connection.id,
+        address: look.address().clone(),
+        cost,
+        view: look.view.clone(),
+    };
+    reporter.tell(News::LookOpened(opened)).await;
+}
+
+fn request(ask: &LookAsk, keeper: Arc<dyn dlo_core::Keeper>) -> LookRequest {
+    LookRequest {
+        start: ask.start.clone(),
+        limit: ask.limit,
+        partitions: ask.partitions.clone(),
+        isolation: ask.isolation,
+        follow: ask.follow,
+        hold: ask.hold,
+        consent: ask.consent,
+        keeper,
+    }
+}
+
+/// Loads as many again after a budget was reached.
+pub async fn further(
+    shared: &Arc<Shared>,
+    reporter: &Reporter,
+    id: LookId,
+    cancel: &CancellationToken,
+) -> Result<()> {
+    let look = shared.look(id)?;
+    loading::load(shared, reporter, &look, cancel).await
+}
+
+/// Extends the locks now.
+pub async fn extend(shared: &Arc<Shared>, reporter: &Reporter, id: LookId) -> Result<()> {
+    let look = shared.look(id)?;
+    look.look.extend().await?;
+    reporter.tell(News::LookProgress { look: id, progress: look.progress() }).await;
+    Ok(())
+}
+
+/// Gives everything back and forgets the look.
+pub async fn close(shared: &Arc<Shared>, reporter: &Reporter, id: LookId) -> Result<()> {
+    let look = shared.look(id)?;
+    shared.drop_plans_of(id);
+    let returned = give_back(shared, &look).await?;
+    reporter.tell(News::LookClosed { look: id, returned }).await;
+    Ok(())
+}
+
+/// Closes a look once; a second call gives nothing back.
+pub async fn give_back(shared: &Arc<Shared>, look: &OpenLook) -> Result<Returned> {
+    if look.closed.swap(true, Ordering::AcqRel) {
+        return Ok(Returned::default());
+    }
+    look.cancel.cancel();
+    // The loader sees the cancellation and stops; only then everything that was delivered is known to the connector.
+    let _loading = look.loading.lock().await;
+    let returned = look.look.close().await;
+    look.keeper.finish(&returned).await;
+    shared.remove_look(look.id);
+    returned
+}
+
+/// Extends locks at half of their time, and gives them back before the broker's own limit.
+async fn keep_alive(look: Arc<OpenLook>, reporter: Reporter) {
+    loop {
+        let wait = match look.look.hold() {
+            Some(hold) => Duration::from_millis(u64::try_from(hold.until.since(Millis::now()) / 2).unwrap_or(0)),
+            None => look.ask.hold / 2,
+        };
+        tokio::select! {
+            () = look.cancel.cancelled() => return,
+            () = tokio::time::sleep(wait.max(Duration::from_secs(1))) => {}
+        }
+        if let Some(why) = extend_or_lose(&look).await {
+            let rows = look.view.rows_where(RowState::can_act);
+            look.view.set_state(rows, RowState::Stale);
+            reporter.tell(News::HoldLost { look: look.id, why }).await;
+            return;
+        }
+    }
+}
+
+/// Why the hold ended, if it did.
+async fn extend_or_lose(look: &OpenLook) -> Option<String> {
+    /// Time that a polite return takes at most.
+    const MARGIN: i64 = 60_000;
+    let hold = look.look.hold()?;
+    if hold.at_most_until.is_some_and(|end| end.since(Millis::now()) < MARGIN) {
+        return match look.look.close().await {
+            Ok(returned) => Some(format!(
+                "The broker's time limit for holding came near, so {} messages were given back. Look again to go on.",
+                returned.given_back
+            )),
+            Err(error) => Some(error.to_string()),
+        };
+    }
+    match look.look.extend().await {
+        Ok(_) => None,
+        Err(error) if error.kind() == ErrorKind::Cancelled => None,
+        Err(error) => Some(error.to_string()),
+    }
+}
