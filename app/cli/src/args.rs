@@ -175,7 +175,12 @@ pub struct Look {
 #[derive(Clone, Debug, Args)]
 pub struct Consent {
     /// Why, for the audit trail.
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub reason: String,
     /// Yes to everything that must be answered; needed on production profiles.
     #[arg(long)]
@@ -223,10 +228,20 @@ pub struct Replay {
     #[arg(long, value_name = "N")]
     pub canary: Option<u64>,
     /// Seconds to watch for returns.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "canary")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        requires = "canary"
+    )]
     pub watch: u64,
     /// Stop when more than this share comes back, in percent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, requires = "canary")]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value_t = 5.0,
+        requires = "canary"
+    )]
     pub stop_percent: f64,
     /// Set a value in the body: /json/pointer=JSON. Repeatable, like all edits, which are made in the order set, remove, patch,
     /// replace, jq, headers.
@@ -296,7 +311,12 @@ pub struct Export {
     #[command(flatten)]
     pub looking: Looking,
     /// Why, for the audit trail.
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub reason: String,
     #[command(flatten)]
     pub format: Format,
@@ -410,7 +430,12 @@ pub struct Runs {
     pub resolve: Option<u64>,
     #[arg(long, value_enum)]
     pub decision: Option<Decision>,
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub reason: String,
     #[command(flatten)]
     pub format: Format,

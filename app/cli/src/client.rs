@@ -13,7 +13,6 @@ use crate::progress::Progress;
 #[derive(Debug)]
 pub struct Client {
     handle: EngineHandle,
-    pub progress: Progress,
 }
 
 /// An open look, loaded as far as asked.
@@ -25,9 +24,10 @@ pub struct Looked {
 
 impl Client {
     pub fn start(settings: Settings) -> Result<Self> {
-        let handle = EngineHandle::start(settings)
-            .map_err(|error| Error::new(ErrorKind::Unexpected, "start the engine", error.to_string()))?;
-        Ok(Self { handle, progress: Progress::new() })
+        let handle = EngineHandle::start(settings).map_err(|error| {
+            Error::new(ErrorKind::Unexpected, "start the engine", error.to_string())
+        })?;
+        Ok(Self { handle })
     }
 
     /// Asks, hands every answer to `take`, and returns when the task is over. Ctrl-C cancels the task, which gives back what it
@@ -49,7 +49,11 @@ impl Client {
                 }
             };
             let Some(event) = event else {
-                return Err(Error::new(ErrorKind::Unexpected, "reach the engine", "it has ended"));
+                return Err(Error::new(
+                    ErrorKind::Unexpected,
+                    "reach the engine",
+                    "it has ended",
+                ));
             };
             if event.task != task {
                 self.unasked(&event.news);
@@ -81,24 +85,62 @@ impl Client {
             }
             tokio::task::yield_now().await;
         }
-        Err(Error::new(ErrorKind::Throttled, "ask the engine", "it is busy"))
+        Err(Error::new(
+            ErrorKind::Throttled,
+            "ask the engine",
+            "it is busy",
+        ))
     }
 
     /// Asks for exactly one piece of news.
-    pub async fn ask_for<T>(&mut self, ask: Ask, mut pick: impl FnMut(News) -> Option<T>) -> Result<T> {
+    pub async fn ask_for<T>(
+        &mut self,
+        ask: Ask,
+        mut pick: impl FnMut(News) -> Option<T>,
+    ) -> Result<T> {
         let mut picked = None;
-        self.ask(ask, |news| picked = pick(news).or(picked.take())).await?;
-        picked.ok_or_else(|| Error::new(ErrorKind::Unexpected, "reach the engine", "it gave no answer"))
+        self.ask(ask, |news| picked = pick(news).or(picked.take()))
+            .await?;
+        picked.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Unexpected,
+                "reach the engine",
+                "it gave no answer",
+            )
+        })
     }
 
     pub async fn connect(&mut self, place: &str) -> Result<std::sync::Arc<Connected>> {
-        let ask = Ask::Connect { place: place.to_owned(), secrets: Secrets::default() };
-        self.ask_for(ask, |news| if let News::Connected(connected) = news { Some(connected) } else { None }).await
+        let ask = Ask::Connect {
+            place: place.to_owned(),
+            secrets: Secrets::default(),
+        };
+        self.ask_for(ask, |news| {
+            if let News::Connected(connected) = news {
+                Some(connected)
+            } else {
+                None
+            }
+        })
+        .await
     }
 
-    pub async fn find(&mut self, connected: &Connected, name: &str) -> Result<std::sync::Arc<Listed>> {
-        let ask = Ask::Find { connection: connected.connection, name: name.to_owned() };
-        let pick = |news| if let News::Destination { listed, .. } = news { Some(listed) } else { None };
+    pub async fn find(
+        &mut self,
+        connected: &Connected,
+        name: &str,
+    ) -> Result<std::sync::Arc<Listed>> {
+        let ask = Ask::Find {
+            connection: connected.connection,
+            name: name.to_owned(),
+        };
+        let pick = |news| {
+            if let News::Destination { listed, .. } = news {
+                Some(listed)
+            } else {
+                None
+            }
+        };
         self.ask_for(ask, pick).await
     }
 
@@ -110,7 +152,11 @@ impl Client {
         look: LookAsk,
         mut take: impl FnMut(&Looked),
     ) -> Result<Looked> {
-        let ask = Ask::Look { connection: connected.connection, address: address.clone(), look };
+        let ask = Ask::Look {
+            connection: connected.connection,
+            address: address.clone(),
+            look,
+        };
         let bar = Progress::new();
         let mut looked: Option<Looked> = None;
         let outcome = self
@@ -119,8 +165,15 @@ impl Client {
                     if !opened.cost.line.is_empty() {
                         crate::out::remark(&opened.cost.line);
                     }
-                    opened.cost.reasons.iter().for_each(|reason| crate::out::remark(reason));
-                    looked = Some(Looked { opened, progress: LookProgress::default() });
+                    opened
+                        .cost
+                        .reasons
+                        .iter()
+                        .for_each(|reason| crate::out::remark(reason));
+                    looked = Some(Looked {
+                        opened,
+                        progress: LookProgress::default(),
+                    });
                 }
                 News::LookProgress { progress, .. } | News::LookEnded { progress, .. } => {
                     bar.look(&progress);
@@ -136,7 +189,11 @@ impl Client {
         bar.clear();
         match (outcome, looked) {
             (Ok(()), Some(looked)) => Ok(looked),
-            (Ok(()), None) => Err(Error::new(ErrorKind::Unexpected, "look", "the engine gave no answer")),
+            (Ok(()), None) => Err(Error::new(
+                ErrorKind::Unexpected,
+                "look",
+                "the engine gave no answer",
+            )),
             (Err(error), Some(looked)) => {
                 self.close(&looked).await?;
                 Err(error)
@@ -147,12 +204,26 @@ impl Client {
 
     /// Gives everything back; says what a person should know about it.
     pub async fn close(&mut self, looked: &Looked) -> Result<dlo_core::Returned> {
-        let ask = Ask::CloseLook { look: looked.opened.look };
-        let pick = |news| if let News::LookClosed { returned, .. } = news { Some(returned) } else { None };
+        let ask = Ask::CloseLook {
+            look: looked.opened.look,
+        };
+        let pick = |news| {
+            if let News::LookClosed { returned, .. } = news {
+                Some(returned)
+            } else {
+                None
+            }
+        };
         let returned = self.ask_for(ask, pick).await?;
-        returned.notes.iter().for_each(|note| crate::out::remark(note));
+        returned
+            .notes
+            .iter()
+            .for_each(|note| crate::out::remark(note));
         if returned.lost_hold > 0 {
-            crate::out::remark(&format!("{} messages were no longer held; they are in their queue.", returned.lost_hold));
+            crate::out::remark(&format!(
+                "{} messages were no longer held; they are in their queue.",
+                returned.lost_hold
+            ));
         }
         Ok(returned)
     }
@@ -164,4 +235,3 @@ fn step(looked: &mut Option<Looked>, progress: LookProgress, take: &mut impl FnM
         take(looked);
     }
 }
-

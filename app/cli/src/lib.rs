@@ -21,12 +21,26 @@ pub use args::Arguments;
 ///
 /// # Errors
 /// The exit code after a usage error or `--help`, which were printed.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -> Result<Option<Arguments>, ExitCode> {
-    let examples: Vec<_> = registry.infos().iter().map(|info| format!("  {:<10} {}", info.label, info.example)).collect();
-    let command = Arguments::command().after_help(format!("WHERE is a profile's name or a URL:\n{}", examples.join("\n")));
+pub fn parse(
+    arguments: impl IntoIterator<Item = OsString>,
+    registry: &Registry,
+) -> Result<Option<Arguments>, ExitCode> {
+    let examples: Vec<_> = registry
+        .infos()
+        .iter()
+        .map(|info| format!("  {:<10} {}", info.label, info.example))
+        .collect();
+    let command = Arguments::command().after_help(format!(
+        "WHERE is a profile's name or a URL:\n{}",
+        examples.join("\n")
+    ));
     let matches = command.try_get_matches_from(arguments).map_err(|error| {
         let _ = error.print();
-        ExitCode::from(if error.use_stderr() { exit::WRONG_USE } else { exit::DONE })
+        ExitCode::from(if error.use_stderr() {
+            exit::WRONG_USE
+        } else {
+            exit::DONE
+        })
     })?;
     let arguments = Arguments::from_arg_matches(&matches).map_err(|error| {
         let _ = error.print();

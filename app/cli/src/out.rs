@@ -15,7 +15,11 @@ pub struct Out {
 
 impl Out {
     pub fn new(json: bool) -> Self {
-        Self { inner: io::BufWriter::with_capacity(1 << 16, io::stdout()), json, closed: false }
+        Self {
+            inner: io::BufWriter::with_capacity(1 << 16, io::stdout()),
+            json,
+            closed: false,
+        }
     }
 
     /// One line.
@@ -30,13 +34,6 @@ impl Out {
         self.line(&object.to_string());
     }
 
-    /// A line for people only.
-    pub fn say(&mut self, line: &str) {
-        if !self.json {
-            self.line(line);
-        }
-    }
-
     /// True when nobody reads any more.
     pub fn is_closed(&self) -> bool {
         self.closed
@@ -49,13 +46,23 @@ impl Out {
     /// A table with a header row and columns as wide as their content.
     pub fn table(&mut self, header: &[&str], rows: &[Vec<String>]) {
         let width = |column: usize| {
-            let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
-            cells.max().unwrap_or(0).max(header[column].chars().count()).min(80)
+            let cells = rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.chars().count());
+            cells
+                .max()
+                .unwrap_or(0)
+                .max(header[column].chars().count())
+                .min(80)
         };
         let widths: Vec<_> = (0..header.len()).map(width).collect();
         let header: Vec<String> = header.iter().map(|name| (*name).to_owned()).collect();
         for row in std::iter::once(&header).chain(rows) {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{:<width$}", printable(cell)));
+            let cells = row
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| format!("{:<width$}", printable(cell)));
             self.line(cells.collect::<Vec<_>>().join("  ").trim_end());
         }
     }
@@ -63,7 +70,15 @@ impl Out {
 
 /// Text without characters that a terminal would act on: what a message holds must not move the cursor.
 pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
+    text.chars()
+        .map(|c| {
+            if c.is_control() && c != '\t' {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect()
 }
 
 /// An error on standard error.

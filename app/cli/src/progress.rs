@@ -15,14 +15,24 @@ pub struct Progress {
 
 impl Progress {
     pub fn new() -> Self {
-        let bar = if has_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
+        let bar = if has_terminal() {
+            ProgressBar::new(0)
+        } else {
+            ProgressBar::hidden()
+        };
         let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self { bar }
     }
 
     pub fn look(&self, progress: &LookProgress) {
-        self.bar.set_length(progress.total.value.unwrap_or(progress.shown).max(progress.shown));
+        self.bar.set_length(
+            progress
+                .total
+                .value
+                .unwrap_or(progress.shown)
+                .max(progress.shown),
+        );
         self.bar.set_position(progress.shown);
         self.bar.set_message("messages");
     }
@@ -36,8 +46,11 @@ impl Progress {
             RunPhase::Paused => ", paused".to_owned(),
             RunPhase::Stopped(why) => format!(", {why}"),
         };
-        let left = progress.left.map_or(String::new(), |left| format!(", {} left", seconds(left)));
-        self.bar.set_message(format!("{:.0}/s{left}{phase}", progress.rate));
+        let left = progress
+            .left
+            .map_or(String::new(), |left| format!(", {} left", seconds(left)));
+        self.bar
+            .set_message(format!("{:.0}/s{left}{phase}", progress.rate));
     }
 
     pub fn clear(&self) {

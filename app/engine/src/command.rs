@@ -43,6 +43,12 @@ pub enum Ask {
         secrets: Secrets,
         keep: KeepSecrets,
     },
+    /// Saves a profile from a configuration file of a broker's own clients → `Profiles`. The file gives URL and secrets.
+    ImportProfile {
+        profile: Profile,
+        file: PathBuf,
+        keep: KeepSecrets,
+    },
     RemoveProfile {
         name: String,
     },

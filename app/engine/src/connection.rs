@@ -1,8 +1,10 @@
 //! Profiles, connections, and the destinations behind them.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
-use dlo_core::{Address, Certainty, Destination, Endpoint, Error, ErrorKind, Figure, Millis, Result, Secrets};
+use dlo_core::{
+    Address, Certainty, Destination, Endpoint, Error, ErrorKind, Figure, Millis, Result, Secrets,
+};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +15,7 @@ use crate::{
     event::{Connected, Listed, News},
     look,
     profile::Profile,
-    records::journal_error,
+    records::{file_error, journal_error},
     shared::{Connection, Reporter, Shared, blocking},
 };
 
@@ -37,13 +39,37 @@ pub async fn save_profile(
     keep: KeepSecrets,
 ) -> Result<()> {
     let home = shared.settings.home.clone();
-    blocking("save the profile", move || crate::profile::save(&home, profile, secrets, keep)).await?;
+    blocking("save the profile", move || {
+        crate::profile::save(&home, profile, secrets, keep)
+    })
+    .await?;
     profiles(shared, reporter).await
+}
+
+/// Saves a profile whose URL and secrets stand in a configuration file of a broker's own clients.
+pub async fn import_profile(
+    shared: &Arc<Shared>,
+    reporter: &Reporter,
+    mut profile: Profile,
+    file: PathBuf,
+    keep: KeepSecrets,
+) -> Result<()> {
+    let read = move || {
+        std::fs::read_to_string(&file)
+            .map_err(|error| file_error("read the configuration file", &file, &error))
+    };
+    let text = blocking("read the configuration file", read).await?;
+    let (endpoint, secrets) = shared.settings.registry.import(&text)?;
+    profile.url = endpoint.to_string();
+    save_profile(shared, reporter, profile, secrets, keep).await
 }
 
 pub async fn remove_profile(shared: &Arc<Shared>, reporter: &Reporter, name: String) -> Result<()> {
     let home = shared.settings.home.clone();
-    blocking("remove the profile", move || crate::profile::remove(&home, &name)).await?;
+    blocking("remove the profile", move || {
+        crate::profile::remove(&home, &name)
+    })
+    .await?;
     profiles(shared, reporter).await
 }
 
@@ -57,20 +83,34 @@ pub async fn connect(
 ) -> Result<()> {
     let home = shared.settings.home.clone();
     let wanted = place.clone();
-    let profile = blocking("read the profiles", move || crate::profile::find(&home, &wanted)).await?;
+    let profile = blocking("read the profiles", move || {
+        crate::profile::find(&home, &wanted)
+    })
+    .await?;
     let (profile, mut secrets, label) = match profile {
         Some((profile, secrets)) => {
             let label = profile.name.clone();
             (profile, secrets, label)
         }
         None if !place.contains(':') => return Err(no_such_profile(&place)),
-        None => (Profile { url: place, ..Profile::default() }, Secrets::default(), String::new()),
+        None => (
+            Profile {
+                url: place,
+                ..Profile::default()
+            },
+            Secrets::default(),
+            String::new(),
+        ),
     };
     let (mut endpoint, in_url) = Endpoint::parse(&profile.url)?;
     for (name, secret) in in_url.iter().chain(typed.iter()) {
         secrets.insert(name, secret.clone());
     }
-    let label = if label.is_empty() { endpoint.to_string() } else { label };
+    let label = if label.is_empty() {
+        endpoint.to_string()
+    } else {
+        label
+    };
     let registry = endpoint.options.remove("registry").or(profile.registry);
     let connector = shared.settings.registry.find(&endpoint)?;
     let session = tokio::select! {
@@ -110,7 +150,11 @@ fn no_such_profile(place: &str) -> Error {
 /// Closes looks and the connection.
 pub async fn disconnect(shared: &Arc<Shared>, reporter: &Reporter, id: ConnectionId) -> Result<()> {
     let connection = shared.connection(id)?;
-    for open in shared.looks().into_iter().filter(|look| look.connection.id == id) {
+    for open in shared
+        .looks()
+        .into_iter()
+        .filter(|look| look.connection.id == id)
+    {
         look::close(shared, reporter, open.id).await?;
     }
     shared.remove_connection(id);
@@ -153,22 +197,45 @@ pub async fn list(
         let note = notes.remove(&destination.address.name).unwrap_or_default();
         list.push(listed(shared, &connection, destination, note).await);
     }
-    reporter.tell(News::Destinations { connection: id, list: list.into() }).await;
+    reporter
+        .tell(News::Destinations {
+            connection: id,
+            list: list.into(),
+        })
+        .await;
     Ok(())
 }
 
-pub async fn describe(shared: &Arc<Shared>, reporter: &Reporter, id: ConnectionId, address: Address) -> Result<()> {
+pub async fn describe(
+    shared: &Arc<Shared>,
+    reporter: &Reporter,
+    id: ConnectionId,
+    address: Address,
+) -> Result<()> {
     let connection = shared.connection(id)?;
     let destination = connection.session.describe(&address).await?;
     keep_samples(shared, &connection, std::slice::from_ref(&destination)).await;
-    let note = all_notes(shared, &connection).await.remove(&address.name).unwrap_or_default();
+    let note = all_notes(shared, &connection)
+        .await
+        .remove(&address.name)
+        .unwrap_or_default();
     let listed = listed(shared, &connection, destination, note).await;
-    reporter.tell(News::Destination { connection: id, listed: Arc::new(listed) }).await;
+    reporter
+        .tell(News::Destination {
+            connection: id,
+            listed: Arc::new(listed),
+        })
+        .await;
     Ok(())
 }
 
 /// Finds a destination by name: as a queue, then as a topic, an exchange, a subscription.
-pub async fn find(shared: &Arc<Shared>, reporter: &Reporter, id: ConnectionId, name: &str) -> Result<()> {
+pub async fn find(
+    shared: &Arc<Shared>,
+    reporter: &Reporter,
+    id: ConnectionId,
+    name: &str,
+) -> Result<()> {
     let connection = shared.connection(id)?;
     let address = resolve_name(&connection, name).await?;
     describe(shared, reporter, id, address).await
@@ -180,7 +247,11 @@ pub async fn resolve_name(connection: &Connection, name: &str) -> Result<Address
         Some(("queue", name)) => vec![Address::queue(name)],
         Some(("topic", name)) => vec![Address::topic(name)],
         Some(("exchange", name)) => vec![Address::exchange(name)],
-        _ => vec![Address::queue(name), Address::topic(name), Address::exchange(name)],
+        _ => vec![
+            Address::queue(name),
+            Address::topic(name),
+            Address::exchange(name),
+        ],
     };
     let mut first_error = None;
     for address in candidates {
@@ -192,8 +263,13 @@ pub async fn resolve_name(connection: &Connection, name: &str) -> Result<Address
             Err(error) => return Err(error),
         }
     }
-    let error = first_error
-        .unwrap_or_else(|| Error::new(ErrorKind::NotFound, "find the destination", "there is none of that name"));
+    let error = first_error.unwrap_or_else(|| {
+        Error::new(
+            ErrorKind::NotFound,
+            "find the destination",
+            "there is none of that name",
+        )
+    });
     let near = nearest(connection, name).await;
     Err(match near {
         Some(near) => error.advise(format!("Did you mean {near}? `dlo list` shows all.")),
@@ -206,7 +282,9 @@ async fn nearest(connection: &Connection, name: &str) -> Option<String> {
     let wanted = name.to_lowercase();
     let all = connection.session.destinations().await.ok()?;
     let names = all.into_iter().map(|destination| destination.address.name);
-    names.filter(|other| is_near(&other.to_lowercase(), &wanted)).min_by_key(String::len)
+    names
+        .filter(|other| is_near(&other.to_lowercase(), &wanted))
+        .min_by_key(String::len)
 }
 
 fn is_near(a: &str, b: &str) -> bool {
@@ -216,10 +294,19 @@ fn is_near(a: &str, b: &str) -> bool {
     }
 }
 
-pub async fn save_notes(shared: &Arc<Shared>, id: ConnectionId, address: &Address, notes: Notes) -> Result<()> {
+pub async fn save_notes(
+    shared: &Arc<Shared>,
+    id: ConnectionId,
+    address: &Address,
+    notes: Notes,
+) -> Result<()> {
     let connection = shared.connection(id)?;
     let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-    let note = Note { owner: filled(notes.owner), runbook: filled(notes.runbook), notes: filled(Some(notes.text)) };
+    let note = Note {
+        owner: filled(notes.owner),
+        runbook: filled(notes.runbook),
+        notes: filled(Some(notes.text)),
+    };
     let audit = shared.audit()?;
     audit
         .set_note(&connection.label, &address.name, note, &shared.settings.who)
@@ -227,28 +314,56 @@ pub async fn save_notes(shared: &Arc<Shared>, id: ConnectionId, address: &Addres
         .map_err(journal_error)
 }
 
-pub async fn redrives(shared: &Arc<Shared>, reporter: &Reporter, id: ConnectionId, address: Address) -> Result<()> {
+pub async fn redrives(
+    shared: &Arc<Shared>,
+    reporter: &Reporter,
+    id: ConnectionId,
+    address: Address,
+) -> Result<()> {
     let connection = shared.connection(id)?;
     let tasks = connection.session.redrives(&address).await?;
-    reporter.tell(News::Redrives { address, tasks: tasks.into() }).await;
+    reporter
+        .tell(News::Redrives {
+            address,
+            tasks: tasks.into(),
+        })
+        .await;
     Ok(())
 }
 
-pub async fn cancel_redrive(shared: &Arc<Shared>, id: ConnectionId, address: &Address, task: &str) -> Result<()> {
+pub async fn cancel_redrive(
+    shared: &Arc<Shared>,
+    id: ConnectionId,
+    address: &Address,
+    task: &str,
+) -> Result<()> {
     let connection = shared.connection(id)?;
     crate::act::may_change(&connection, "cancel the move")?;
     let tasks = connection.session.redrives(address).await?;
     match tasks.iter().find(|known| known.id == task) {
         Some(task) => connection.session.cancel_redrive(task).await,
-        None => Err(Error::new(ErrorKind::NotFound, "cancel the move", "the broker knows no such task")),
+        None => Err(Error::new(
+            ErrorKind::NotFound,
+            "cancel the move",
+            "the broker knows no such task",
+        )),
     }
 }
 
 async fn all_notes(shared: &Shared, connection: &Connection) -> BTreeMap<String, Notes> {
-    let Ok(audit) = shared.audit() else { return BTreeMap::new() };
+    let Ok(audit) = shared.audit() else {
+        return BTreeMap::new();
+    };
     let notes = audit.notes(&connection.label).await.unwrap_or_default();
-    let to_notes = |note: Note| Notes { owner: note.owner, runbook: note.runbook, text: note.notes.unwrap_or_default() };
-    notes.into_iter().map(|(destination, note)| (destination, to_notes(note))).collect()
+    let to_notes = |note: Note| Notes {
+        owner: note.owner,
+        runbook: note.runbook,
+        text: note.notes.unwrap_or_default(),
+    };
+    notes
+        .into_iter()
+        .map(|(destination, note)| (destination, to_notes(note)))
+        .collect()
 }
 
 /// Keeps the depth of dead-letter destinations. A failure costs only the growth figure, so it is logged and no more.
@@ -268,7 +383,11 @@ async fn keep_samples(shared: &Shared, connection: &Connection, destinations: &[
 }
 
 fn sample(destination: &Destination) -> Sample {
-    let time = |figure: &Figure<Millis>| figure.value.and_then(|time| Timestamp::from_millisecond(time.0).ok());
+    let time = |figure: &Figure<Millis>| {
+        figure
+            .value
+            .and_then(|time| Timestamp::from_millisecond(time.0).ok())
+    };
     Sample {
         time: Timestamp::now(),
         depth: destination.depth.value,
@@ -289,23 +408,40 @@ pub fn certainty_word(certainty: Certainty) -> &'static str {
     }
 }
 
-async fn listed(shared: &Shared, connection: &Connection, destination: Destination, notes: Notes) -> Listed {
+async fn listed(
+    shared: &Shared,
+    connection: &Connection,
+    destination: Destination,
+    notes: Notes,
+) -> Listed {
     let (mut samples, mut resolved) = (Vec::new(), 0);
     if let Ok(audit) = shared.audit()
         && destination.holds_dead_letters()
     {
-        let since = Timestamp::now() - jiff::SignedDuration::try_from(GROWTH_WINDOW).unwrap_or_default();
-        let kept = audit.samples(&connection.label, &destination.address.name, since).await.unwrap_or_default();
+        let since =
+            Timestamp::now() - jiff::SignedDuration::try_from(GROWTH_WINDOW).unwrap_or_default();
+        let kept = audit
+            .samples(&connection.label, &destination.address.name, since)
+            .await
+            .unwrap_or_default();
         samples = kept
             .iter()
             .filter_map(|sample| Some((Millis(sample.time.as_millisecond()), sample.depth?)))
             .collect();
         if !destination.capability.settle_ack {
-            let positions = audit.resolved_positions(&connection.label, &destination.address.name).await;
+            let positions = audit
+                .resolved_positions(&connection.label, &destination.address.name)
+                .await;
             resolved = positions.map_or(0, |positions| positions.len() as u64);
         }
     }
-    Listed { growth_per_hour: growth(&samples), destination, notes, resolved, samples }
+    Listed {
+        growth_per_hour: growth(&samples),
+        destination,
+        notes,
+        resolved,
+        samples,
+    }
 }
 
 /// Messages an hour between the first and the last sample; `None` while they lie less than a minute apart.

@@ -74,7 +74,11 @@ pub fn run_summary(summary: audit::RunSummary) -> RunSummary {
         state: run.state.to_string(),
         crashed: summary.crashed,
         total: run.total,
-        outcomes: summary.outcomes.into_iter().map(|(outcome, count)| (outcome.to_string(), count)).collect(),
+        outcomes: summary
+            .outcomes
+            .into_iter()
+            .map(|(outcome, count)| (outcome.to_string(), count))
+            .collect(),
     }
 }
 
@@ -94,16 +98,31 @@ fn parse_run(run: &str) -> Result<RunId> {
 }
 
 fn filter(ask: &AuditAsk) -> Result<AuditFilter> {
-    let parse = |text: &Option<String>| text.as_deref().map(str::parse).transpose().map_err(journal_error);
+    let parse = |text: &Option<String>| {
+        text.as_deref()
+            .map(str::parse)
+            .transpose()
+            .map_err(journal_error)
+    };
     Ok(AuditFilter {
         who: ask.who.clone(),
-        act: ask.act.as_deref().map(str::parse).transpose().map_err(journal_error)?,
+        act: ask
+            .act
+            .as_deref()
+            .map(str::parse)
+            .transpose()
+            .map_err(journal_error)?,
         destination: ask.destination.clone(),
         text: ask.text.clone(),
         since: ask.from.and_then(timestamp),
         until: ask.until.and_then(timestamp),
         run: parse(&ask.run)?,
-        outcome: ask.outcome.as_deref().map(str::parse).transpose().map_err(journal_error)?,
+        outcome: ask
+            .outcome
+            .as_deref()
+            .map(str::parse)
+            .transpose()
+            .map_err(journal_error)?,
         sha256: ask.sha256.clone(),
         limit: (ask.limit > 0).then(|| u32::try_from(ask.limit).unwrap_or(u32::MAX)),
         offset: ask.offset,
@@ -117,23 +136,49 @@ pub async fn audit(shared: &Arc<Shared>, reporter: &Reporter, ask: AuditAsk) -> 
     let total = audit.count(filter.clone()).await.map_err(journal_error)?;
     let entries = audit.query(filter).await.map_err(journal_error)?;
     let entries: Vec<_> = entries.into_iter().map(line).collect();
-    reporter.tell(News::Audit { entries: entries.into(), total }).await;
+    reporter
+        .tell(News::Audit {
+            entries: entries.into(),
+            total,
+        })
+        .await;
     Ok(())
 }
 
-pub async fn export_audit(shared: &Arc<Shared>, reporter: &Reporter, ask: AuditAsk, file: PathBuf) -> Result<()> {
+pub async fn export_audit(
+    shared: &Arc<Shared>,
+    reporter: &Reporter,
+    ask: AuditAsk,
+    file: PathBuf,
+) -> Result<()> {
     let filter = filter(&ask)?;
     let path = file.clone();
-    let create = move || std::fs::File::create(&path).map_err(|error| file_error("write the file", &path, &error));
+    let create = move || {
+        std::fs::File::create(&path).map_err(|error| file_error("write the file", &path, &error))
+    };
     let out = blocking("write the file", create).await?;
-    let messages = shared.audit()?.export(filter, std::io::BufWriter::new(out)).await.map_err(journal_error)?;
+    let messages = shared
+        .audit()?
+        .export(filter, std::io::BufWriter::new(out))
+        .await
+        .map_err(journal_error)?;
     let bytes = std::fs::metadata(&file).map_or(0, |facts| facts.len());
-    reporter.tell(News::Exported { file, messages, bytes }).await;
+    reporter
+        .tell(News::Exported {
+            file,
+            messages,
+            bytes,
+        })
+        .await;
     Ok(())
 }
 
 /// An error about a file, with what to do about it.
-pub fn file_error(operation: &'static str, path: &std::path::Path, error: &std::io::Error) -> Error {
+pub fn file_error(
+    operation: &'static str,
+    path: &std::path::Path,
+    error: &std::io::Error,
+) -> Error {
     let kind = match error.kind() {
         std::io::ErrorKind::NotFound => ErrorKind::NotFound,
         std::io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
@@ -146,8 +191,14 @@ pub fn file_error(operation: &'static str, path: &std::path::Path, error: &std::
 
 pub async fn verify(shared: &Arc<Shared>, reporter: &Reporter) -> Result<()> {
     let news = match shared.audit()?.verify().await.map_err(journal_error)? {
-        audit::Verified::Intact { entries, .. } => News::Verified { entries, broken_at: None },
-        audit::Verified::Broken { at, .. } => News::Verified { entries: at, broken_at: Some(at) },
+        audit::Verified::Intact { entries, .. } => News::Verified {
+            entries,
+            broken_at: None,
+        },
+        audit::Verified::Broken { at, .. } => News::Verified {
+            entries: at,
+            broken_at: Some(at),
+        },
     };
     reporter.tell(news).await;
     Ok(())
@@ -165,7 +216,12 @@ pub async fn runs(shared: &Arc<Shared>, reporter: &Reporter) -> Result<()> {
 
 pub async fn run_messages(shared: &Arc<Shared>, reporter: &Reporter, run: &str) -> Result<()> {
     let (summary, messages) = whole_run(shared, &parse_run(run)?).await?;
-    reporter.tell(News::RunMessages { run: Arc::new(summary), messages: messages.into() }).await;
+    reporter
+        .tell(News::RunMessages {
+            run: Arc::new(summary),
+            messages: messages.into(),
+        })
+        .await;
     Ok(())
 }
 
@@ -173,8 +229,14 @@ pub async fn run_messages(shared: &Arc<Shared>, reporter: &Reporter, run: &str) 
 pub async fn whole_run(shared: &Shared, run: &RunId) -> Result<(RunSummary, Vec<RunMessage>)> {
     let audit = shared.audit()?;
     let summary = audit.run_summary(run).await.map_err(journal_error)?;
-    let messages = audit.messages(run, MessageFilter::default()).await.map_err(journal_error)?;
-    Ok((run_summary(summary), messages.into_iter().map(run_message).collect()))
+    let messages = audit
+        .messages(run, MessageFilter::default())
+        .await
+        .map_err(journal_error)?;
+    Ok((
+        run_summary(summary),
+        messages.into_iter().map(run_message).collect(),
+    ))
 }
 
 pub async fn resolve_unknown(
@@ -190,11 +252,22 @@ pub async fn resolve_unknown(
     };
     let who = &shared.settings.who;
     let audit = shared.audit()?;
-    audit.resolve_unknown(&parse_run(run)?, sequence, decision, who, why).await.map_err(journal_error)
+    audit
+        .resolve_unknown(&parse_run(run)?, sequence, decision, who, why)
+        .await
+        .map_err(journal_error)
 }
 
-pub async fn captures(shared: &Arc<Shared>, reporter: &Reporter, destination: Option<String>) -> Result<()> {
-    let filter = CaptureFilter { destination, limit: Some(RUNS), ..CaptureFilter::default() };
+pub async fn captures(
+    shared: &Arc<Shared>,
+    reporter: &Reporter,
+    destination: Option<String>,
+) -> Result<()> {
+    let filter = CaptureFilter {
+        destination,
+        limit: Some(RUNS),
+        ..CaptureFilter::default()
+    };
     let copies = saved_copies(shared, filter).await?;
     reporter.tell(News::Captures(copies.into())).await;
     Ok(())
@@ -204,7 +277,10 @@ pub async fn captures(shared: &Arc<Shared>, reporter: &Reporter, destination: Op
 pub async fn saved_copies(shared: &Shared, filter: CaptureFilter) -> Result<Vec<SavedCopy>> {
     let audit = shared.audit()?;
     let found = audit.captures(filter).await.map_err(journal_error)?;
-    let lines = audit.capture_lines(found.iter().map(|copy| copy.id).collect()).await.map_err(journal_error)?;
+    let lines = audit
+        .capture_lines(found.iter().map(|copy| copy.id).collect())
+        .await
+        .map_err(journal_error)?;
     let copies = found.into_iter().zip(lines).map(|(copy, line)| SavedCopy {
         id: copy.id,
         run: copy.run.to_string(),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use dlo_core::{Connector, ConnectorInfo, Endpoint, Error, ErrorKind, Result};
+use dlo_core::{Connector, ConnectorInfo, Endpoint, Error, ErrorKind, Result, Secrets};
 
 /// The connectors this program was built with.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +41,27 @@ impl Registry {
                 )
                 .advise(format!("Use one of {}.", known.join(", ")))
             })
+    }
+
+    /// Reads a configuration file of a broker's own clients, whichever broker that is.
+    ///
+    /// # Errors
+    /// That of the connector that knows such files; [`ErrorKind::Unsupported`] when none does.
+    pub fn import(&self, text: &str) -> Result<(Endpoint, Secrets)> {
+        let mut refused = None;
+        for connector in self.by_scheme.values() {
+            match connector.import(text) {
+                Err(error) if error.kind() == ErrorKind::Unsupported => refused = Some(error),
+                read => return read,
+            }
+        }
+        Err(refused.unwrap_or_else(|| {
+            Error::new(
+                ErrorKind::Unsupported,
+                "read the configuration file",
+                "no connector is built in",
+            )
+        }))
     }
 
     /// Each connector once, in the order of its first scheme.

@@ -36,7 +36,15 @@ pub struct Connection {
     /// Header mappings of the person's own, from the profile.
     pub headers: dead_letter::Mapping,
     /// The schema registry's URL, from the profile or the URL's `registry` option.
+    #[expect(
+        dead_code,
+        reason = "the registry client of dlo_payload is wired in next"
+    )]
     pub registry: Option<String>,
+    #[expect(
+        dead_code,
+        reason = "the registry client of dlo_payload is wired in next"
+    )]
     pub secrets: dlo_core::Secrets,
     pub session: Arc<dyn Session>,
     /// Cancelled when the connection is closed; looks on it end.
@@ -85,7 +93,10 @@ impl Shared {
     }
 
     pub fn connection(&self, id: ConnectionId) -> Result<Arc<Connection>> {
-        lock(&self.connections).get(&id).cloned().ok_or_else(|| closed("use the connection"))
+        lock(&self.connections)
+            .get(&id)
+            .cloned()
+            .ok_or_else(|| closed("use the connection"))
     }
 
     pub fn add_connection(&self, connection: Arc<Connection>) {
@@ -101,7 +112,10 @@ impl Shared {
     }
 
     pub fn look(&self, id: LookId) -> Result<Arc<OpenLook>> {
-        lock(&self.looks).get(&id).cloned().ok_or_else(|| closed("use the look"))
+        lock(&self.looks)
+            .get(&id)
+            .cloned()
+            .ok_or_else(|| closed("use the look"))
     }
 
     pub fn add_look(&self, look: Arc<OpenLook>) {
@@ -123,13 +137,13 @@ impl Shared {
     /// Takes a plan out: it can be run once.
     pub fn take_plan(&self, id: PlanId) -> Result<Arc<Plan>> {
         lock(&self.plans).remove(&id).ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, "run the plan", "it was run already or its look was closed")
-                .advise("Make the plan again.")
+            Error::new(
+                ErrorKind::NotFound,
+                "run the plan",
+                "it was run already or its look was closed",
+            )
+            .advise("Make the plan again.")
         })
-    }
-
-    pub fn keep_plan(&self, plan: Arc<Plan>) {
-        self.add_plan(plan);
     }
 
     pub fn drop_plans_of(&self, look: LookId) {
@@ -158,7 +172,9 @@ fn closed(operation: &str) -> Error {
 
 /// The content of a mutex; a panic elsewhere is no reason to stop giving messages back.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The way back to the one who asked.
@@ -182,7 +198,15 @@ impl Reporter {
 
     /// Sends an answer, waiting while the screen is slow. Nobody may be listening any more: that stops no work.
     pub async fn tell(&self, news: News) {
-        if self.events.send(Event { task: self.task, news }).await.is_ok() {
+        if self
+            .events
+            .send(Event {
+                task: self.task,
+                news,
+            })
+            .await
+            .is_ok()
+        {
             (self.wake)();
         }
     }
@@ -195,6 +219,10 @@ pub async fn blocking<T: Send + 'static>(
 ) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        Err(panic) => Err(Error::new(ErrorKind::Unexpected, operation, panic.to_string())),
+        Err(panic) => Err(Error::new(
+            ErrorKind::Unexpected,
+            operation,
+            panic.to_string(),
+        )),
     }
 }

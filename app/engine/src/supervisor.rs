@@ -38,7 +38,11 @@ pub async fn run(
     let audit = tokio::task::spawn_blocking(move || audit::AuditLog::open(database)).await;
     let audit = match audit {
         Ok(opened) => opened.map_err(records::journal_error),
-        Err(panic) => Err(Error::new(ErrorKind::Unexpected, "open the journal", panic.to_string())),
+        Err(panic) => Err(Error::new(
+            ErrorKind::Unexpected,
+            "open the journal",
+            panic.to_string(),
+        )),
     };
     let wake = settings.wake.clone();
     let shared = Arc::new(Shared::new(settings, audit));
@@ -48,11 +52,19 @@ pub async fn run(
             () = cancel.cancelled() => break,
             command = commands.recv() => command,
         };
-        let Some(Command { task, ask }) = command else { break };
+        let Some(Command { task, ask }) = command else {
+            break;
+        };
         let reporter = Reporter::new(task, events.clone(), wake.clone());
         let token = cancel.child_token();
         lock(&tokens).insert(task, token.clone());
-        tracker.spawn(carry_out(shared.clone(), ask, reporter, token, tokens.clone()));
+        tracker.spawn(carry_out(
+            shared.clone(),
+            ask,
+            reporter,
+            token,
+            tokens.clone(),
+        ));
     }
     cancel.cancel();
     tracker.close();
@@ -60,7 +72,13 @@ pub async fn run(
     let _ = tokio::time::timeout(GRACE, connection::close_all(&shared)).await;
 }
 
-async fn carry_out(shared: Arc<Shared>, ask: Ask, reporter: Reporter, cancel: CancellationToken, tokens: Tokens) {
+async fn carry_out(
+    shared: Arc<Shared>,
+    ask: Ask,
+    reporter: Reporter,
+    cancel: CancellationToken,
+    tokens: Tokens,
+) {
     let outcome = match ask {
         Ask::Cancel { task } => {
             if let Some(token) = lock(&tokens).get(&task) {
@@ -79,59 +97,119 @@ async fn carry_out(shared: Arc<Shared>, ask: Ask, reporter: Reporter, cancel: Ca
     reporter.tell(last).await;
 }
 
-async fn answer(shared: &Arc<Shared>, ask: Ask, reporter: &Reporter, cancel: &CancellationToken) -> Result<()> {
+async fn answer(
+    shared: &Arc<Shared>,
+    ask: Ask,
+    reporter: &Reporter,
+    cancel: &CancellationToken,
+) -> Result<()> {
     match ask {
         Ask::Profiles => connection::profiles(shared, reporter).await,
-        Ask::SaveProfile { profile, secrets, keep } => {
-            connection::save_profile(shared, reporter, profile, secrets, keep).await
-        }
+        Ask::SaveProfile {
+            profile,
+            secrets,
+            keep,
+        } => connection::save_profile(shared, reporter, profile, secrets, keep).await,
+        Ask::ImportProfile {
+            profile,
+            file,
+            keep,
+        } => connection::import_profile(shared, reporter, profile, file, keep).await,
         Ask::RemoveProfile { name } => connection::remove_profile(shared, reporter, name).await,
-        Ask::Connect { place, secrets } => connection::connect(shared, reporter, place, secrets, cancel).await,
-        Ask::Disconnect { connection } => connection::disconnect(shared, reporter, connection).await,
+        Ask::Connect { place, secrets } => {
+            connection::connect(shared, reporter, place, secrets, cancel).await
+        }
+        Ask::Disconnect { connection } => {
+            connection::disconnect(shared, reporter, connection).await
+        }
         Ask::List { connection } => connection::list(shared, reporter, connection, cancel).await,
-        Ask::Describe { connection, address } => connection::describe(shared, reporter, connection, address).await,
-        Ask::Find { connection, name } => connection::find(shared, reporter, connection, &name).await,
-        Ask::SaveNotes { connection, address, notes } => {
-            connection::save_notes(shared, connection, &address, notes).await
+        Ask::Describe {
+            connection,
+            address,
+        } => connection::describe(shared, reporter, connection, address).await,
+        Ask::Find { connection, name } => {
+            connection::find(shared, reporter, connection, &name).await
         }
-        Ask::Cost { connection, address, look } => look::cost(shared, reporter, connection, address, look).await,
-        Ask::Look { connection, address, look } => {
-            look::open(shared, reporter, connection, address, look, cancel).await
-        }
+        Ask::SaveNotes {
+            connection,
+            address,
+            notes,
+        } => connection::save_notes(shared, connection, &address, notes).await,
+        Ask::Cost {
+            connection,
+            address,
+            look,
+        } => look::cost(shared, reporter, connection, address, look).await,
+        Ask::Look {
+            connection,
+            address,
+            look,
+        } => look::open(shared, reporter, connection, address, look, cancel).await,
         Ask::LookFurther { look } => look::further(shared, reporter, look, cancel).await,
         Ask::ExtendHold { look } => look::extend(shared, reporter, look).await,
         Ask::CloseLook { look } => look::close(shared, reporter, look).await,
-        Ask::Filter { look, query, resolved } => {
-            look::filter(shared, reporter, look, query, resolved, cancel).await
+        Ask::Filter {
+            look,
+            query,
+            resolved,
+        } => look::filter(shared, reporter, look, query, resolved, cancel).await,
+        Ask::Open { look, row, decode } => {
+            look::open_message(shared, reporter, look, row, decode).await
         }
-        Ask::Open { look, row, decode } => look::open_message(shared, reporter, look, row, decode).await,
         Ask::Follow { look, row } => look::follow(shared, reporter, look, row).await,
         Ask::Plan(ask) => replay::planner::plan(shared, reporter, ask, cancel).await,
         Ask::Run(ask) => act::run(shared, reporter, ask, cancel).await,
         Ask::PauseRun { run } => shared.run(&run).map(|control| control.pause()),
         Ask::ResumeRun { run } => shared.run(&run).map(|control| control.resume()),
         Ask::Cancel { .. } => Ok(()),
-        Ask::Export { look, selection, file, format, why } => {
-            act::export(shared, reporter, look, selection, file, format, why, cancel).await
-        }
-        Ask::Import { file, connection, to, why, answers } => {
-            act::import(shared, reporter, file, connection, to, why, answers, cancel).await
-        }
-        Ask::Restore { connection, captures, to, why, answers } => {
-            act::restore(shared, reporter, connection, captures, to, why, answers, cancel).await
+        Ask::Export {
+            look,
+            selection,
+            file,
+            format,
+            why,
+        } => act::export(shared, reporter, look, selection, file, format, why, cancel).await,
+        Ask::Import {
+            file,
+            connection,
+            to,
+            why,
+            answers,
+        } => act::import(shared, reporter, file, connection, to, why, answers, cancel).await,
+        Ask::Restore {
+            connection,
+            captures,
+            to,
+            why,
+            answers,
+        } => {
+            act::restore(
+                shared, reporter, connection, captures, to, why, answers, cancel,
+            )
+            .await
         }
         Ask::Audit { query } => records::audit(shared, reporter, query).await,
-        Ask::ExportAudit { query, file } => records::export_audit(shared, reporter, query, file).await,
+        Ask::ExportAudit { query, file } => {
+            records::export_audit(shared, reporter, query, file).await
+        }
         Ask::VerifyAudit => records::verify(shared, reporter).await,
         Ask::Runs => records::runs(shared, reporter).await,
         Ask::RunMessages { run } => records::run_messages(shared, reporter, &run).await,
-        Ask::ResolveUnknown { run, sequence, decision, why } => {
-            records::resolve_unknown(shared, &run, sequence, decision, &why).await
-        }
+        Ask::ResolveUnknown {
+            run,
+            sequence,
+            decision,
+            why,
+        } => records::resolve_unknown(shared, &run, sequence, decision, &why).await,
         Ask::Captures { destination } => records::captures(shared, reporter, destination).await,
-        Ask::Redrives { connection, address } => connection::redrives(shared, reporter, connection, address).await,
-        Ask::CancelRedrive { connection, address, id } => {
-            connection::cancel_redrive(shared, connection, &address, &id).await
-        }
+        Ask::Redrives {
+            connection,
+            address,
+        } => connection::redrives(shared, reporter, connection, address).await,
+        Ask::CancelRedrive {
+            connection,
+            address,
+            id,
+        } => connection::cancel_redrive(shared, connection, &address, &id).await,
     }
 }

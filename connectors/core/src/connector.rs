@@ -4,7 +4,7 @@ use std::{fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
 
-use crate::{Endpoint, Result, Secrets, Session};
+use crate::{Endpoint, Error, ErrorKind, Result, Secrets, Session};
 
 /// How a connector presents itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,4 +29,18 @@ pub trait Connector: Debug + Send + Sync {
     /// - Returns within 5 seconds when that fails, with an error that says what is wrong and what to do.
     /// - Leaves no trace at the broker.
     async fn connect(&self, endpoint: &Endpoint, secrets: &Secrets) -> Result<Arc<dyn Session>>;
+
+    /// Reads a configuration file of the broker's own clients (Kafka's `client.properties`) into an endpoint.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when the broker's clients have no such file, which is the default;
+    /// [`ErrorKind::ConfigInvalid`] when it cannot be read.
+    fn import(&self, _text: &str) -> Result<(Endpoint, Secrets)> {
+        let label = self.info().label;
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            "read the configuration file",
+            format!("{label} has no such file"),
+        ))
+    }
 }

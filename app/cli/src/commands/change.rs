@@ -46,8 +46,20 @@ pub async fn run(client: &mut Client, args: Change, kind: Kind) -> Result<u8> {
         Kind::Tombstone => Act::Tombstone,
         Kind::Truncate => Act::Truncate,
     };
-    let task = Task { selection: chosen, act, look: ask };
-    act_on(client, &connected, &found.destination.address, task, &args.consent, args.format.json).await
+    let task = Task {
+        selection: chosen,
+        act,
+        look: ask,
+    };
+    act_on(
+        client,
+        &connected,
+        &found.destination.address,
+        task,
+        &args.consent,
+        args.format.json,
+    )
+    .await
 }
 
 /// An act on the messages of one look.
@@ -67,15 +79,30 @@ pub async fn act_on(
     json: bool,
 ) -> Result<u8> {
     let looked = client.look(connected, address, task.look, |_| ()).await?;
-    let plan = PlanAsk { look: looked.opened.look, selection: task.selection, act: task.act };
+    let plan = PlanAsk {
+        look: looked.opened.look,
+        selection: task.selection,
+        act: task.act,
+    };
     let outcome = plan_and_run(client, plan, consent, json).await;
     let closed = client.close(&looked).await;
     let code = outcome?;
     closed.map(|_| code)
 }
 
-async fn plan_and_run(client: &mut Client, ask: PlanAsk, consent: &Consent, json: bool) -> Result<u8> {
-    let pick = |news| if let News::Planned(plan) = news { Some(plan) } else { None };
+async fn plan_and_run(
+    client: &mut Client,
+    ask: PlanAsk,
+    consent: &Consent,
+    json: bool,
+) -> Result<u8> {
+    let pick = |news| {
+        if let News::Planned(plan) = news {
+            Some(plan)
+        } else {
+            None
+        }
+    };
     let plan = client.ask_for(Ask::Plan(ask), pick).await?;
     let mut out = Out::new(json);
     if consent.dry_run {
@@ -83,16 +110,28 @@ async fn plan_and_run(client: &mut Client, ask: PlanAsk, consent: &Consent, json
         out.flush();
         return Ok(exit::DONE);
     }
-    for finding in plan.findings.iter().filter(|finding| finding.severity > Severity::Fine) {
+    for finding in plan
+        .findings
+        .iter()
+        .filter(|finding| finding.severity > Severity::Fine)
+    {
         remark(&format!("{} [{}]", finding.text, finding.code));
     }
-    let run = RunAsk { plan: plan.id, why: consent.reason.clone(), answers: answers(consent) };
+    let run = RunAsk {
+        plan: plan.id,
+        why: consent.reason.clone(),
+        answers: answers(consent),
+    };
     let (report, outcome) = follow_run(client, Ask::Run(run)).await;
     finish(out, report, outcome)
 }
 
 pub fn answers(consent: &Consent) -> Answers {
-    Answers { accepted: consent.accept.clone(), all: consent.yes, typed: None }
+    Answers {
+        accepted: consent.accept.clone(),
+        all: consent.yes,
+        typed: None,
+    }
 }
 
 /// Carries out something that ends with a report.
@@ -113,11 +152,16 @@ pub async fn follow_run(client: &mut Client, ask: Ask) -> (Option<Arc<RunReport>
 
 /// Prints the report and turns it into an exit code.
 pub fn finish(mut out: Out, report: Option<Arc<RunReport>>, outcome: Result<()>) -> Result<u8> {
-    let Some(report) = report else { return outcome.map(|()| exit::DONE) };
+    let Some(report) = report else {
+        return outcome.map(|()| exit::DONE);
+    };
     print_report(&mut out, &report);
     out.flush();
     let good = ["settled", "restored", "resolved"];
-    let all = report.messages.iter().all(|message| good.contains(&message.outcome.as_str()));
+    let all = report
+        .messages
+        .iter()
+        .all(|message| good.contains(&message.outcome.as_str()));
     let complete = all && report.messages.len() as u64 >= report.run.total;
     match outcome {
         Err(error) => {
@@ -131,9 +175,16 @@ pub fn finish(mut out: Out, report: Option<Arc<RunReport>>, outcome: Result<()>)
 
 fn print_report(out: &mut Out, report: &RunReport) {
     if out.json {
-        report.messages.iter().for_each(|message| out.object(&json::run_message(&report.run.run, message)));
-        let mut summary: Map<_, _> =
-            report.run.outcomes.iter().map(|(outcome, count)| (outcome.clone(), json!(count))).collect();
+        report
+            .messages
+            .iter()
+            .for_each(|message| out.object(&json::run_message(&report.run.run, message)));
+        let mut summary: Map<_, _> = report
+            .run
+            .outcomes
+            .iter()
+            .map(|(outcome, count)| (outcome.clone(), json!(count)))
+            .collect();
         summary.insert("run".to_owned(), json!(report.run.run));
         summary.insert("state".to_owned(), json!(report.run.state));
         summary.insert("total".to_owned(), json!(report.run.total));
@@ -141,12 +192,35 @@ fn print_report(out: &mut Out, report: &RunReport) {
         out.object(&json!({"summary": summary}));
         return;
     }
-    for message in report.messages.iter().filter(|message| message.outcome != "settled" && message.outcome != "restored") {
-        let place = message.position.as_ref().map(ToString::to_string).unwrap_or_default();
-        out.line(&format!("{place}  {}  {}", message.outcome, crate::out::printable(message.detail.as_deref().unwrap_or(""))));
+    for message in report
+        .messages
+        .iter()
+        .filter(|message| message.outcome != "settled" && message.outcome != "restored")
+    {
+        let place = message
+            .position
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        out.line(&format!(
+            "{place}  {}  {}",
+            message.outcome,
+            crate::out::printable(message.detail.as_deref().unwrap_or(""))
+        ));
     }
-    let counts: Vec<_> = report.run.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
-    out.line(&format!("{} of {}: {} (run {})", report.run.act, report.run.destination, counts.join(", "), report.run.run));
+    let counts: Vec<_> = report
+        .run
+        .outcomes
+        .iter()
+        .map(|(outcome, count)| format!("{count} {outcome}"))
+        .collect();
+    out.line(&format!(
+        "{} of {}: {} (run {})",
+        report.run.act,
+        report.run.destination,
+        counts.join(", "),
+        report.run.run
+    ));
     report.notes.iter().for_each(|note| out.line(note));
 }
 
@@ -175,19 +249,49 @@ fn print_plan(out: &mut Out, plan: &Plan) {
         }}));
         return;
     }
-    out.line(&format!("Plan: {} {} messages of {}", plan.act.word(), plan.messages.len(), plan.from));
-    plan.steps.iter().for_each(|step| out.line(&format!("  - {step}")));
-    plan.targets.iter().for_each(|(target, count)| out.line(&format!("  {count} to {target}")));
-    if let Some(first) = plan.messages.iter().find(|message| !message.changes.is_empty()) {
-        out.line(&format!("Differences of the message at {} (target from {}):", first.position, first.evidence));
+    out.line(&format!(
+        "Plan: {} {} messages of {}",
+        plan.act.word(),
+        plan.messages.len(),
+        plan.from
+    ));
+    plan.steps
+        .iter()
+        .for_each(|step| out.line(&format!("  - {step}")));
+    plan.targets
+        .iter()
+        .for_each(|(target, count)| out.line(&format!("  {count} to {target}")));
+    if let Some(first) = plan
+        .messages
+        .iter()
+        .find(|message| !message.changes.is_empty())
+    {
+        out.line(&format!(
+            "Differences of the message at {} (target from {}):",
+            first.position, first.evidence
+        ));
         for change in &first.changes {
             let sign = sign(change.kind);
-            let value = change.after.as_deref().or(change.before.as_deref()).unwrap_or("");
-            out.line(&format!("  {sign} {}  {}  ({})", change.what, crate::out::printable(value), change.why));
+            let value = change
+                .after
+                .as_deref()
+                .or(change.before.as_deref())
+                .unwrap_or("");
+            out.line(&format!(
+                "  {sign} {}  {}  ({})",
+                change.what,
+                crate::out::printable(value),
+                change.why
+            ));
         }
     }
     for finding in &plan.findings {
-        out.line(&format!("{}: {} [{}]", severity(finding.severity), finding.text, finding.code));
+        out.line(&format!(
+            "{}: {} [{}]",
+            severity(finding.severity),
+            finding.text,
+            finding.code
+        ));
     }
 }
 

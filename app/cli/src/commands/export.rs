@@ -16,8 +16,14 @@ pub async fn run(client: &mut Client, args: Export) -> Result<u8> {
     let found = client.find(&connected, &args.destination).await?;
     // Everything unless told otherwise, oldest first: an export is a copy.
     let look = look_ask(&args.looking, &chosen, &found.destination, Default::MustSay)?;
-    let looked = client.look(&connected, &found.destination.address, look, |_| ()).await?;
-    let format = if args.csv { ExportFormat::Csv } else { ExportFormat::Capture };
+    let looked = client
+        .look(&connected, &found.destination.address, look, |_| ())
+        .await?;
+    let format = if args.csv {
+        ExportFormat::Csv
+    } else {
+        ExportFormat::Capture
+    };
     let ask = Ask::Export {
         look: looked.opened.look,
         selection: chosen,
@@ -25,7 +31,16 @@ pub async fn run(client: &mut Client, args: Export) -> Result<u8> {
         format,
         why: args.reason.clone(),
     };
-    let pick = |news| if let News::Exported { messages, bytes, .. } = news { Some((messages, bytes)) } else { None };
+    let pick = |news| {
+        if let News::Exported {
+            messages, bytes, ..
+        } = news
+        {
+            Some((messages, bytes))
+        } else {
+            None
+        }
+    };
     let exported = client.ask_for(ask, pick).await;
     let closed = client.close(&looked).await;
     let (messages, bytes) = exported?;
@@ -44,7 +59,10 @@ pub async fn run(client: &mut Client, args: Export) -> Result<u8> {
             "file": args.out,
         }}));
     } else {
-        out.line(&format!("{messages} messages ({bytes} bytes) written to {}", args.out.display()));
+        out.line(&format!(
+            "{messages} messages ({bytes} bytes) written to {}",
+            args.out.display()
+        ));
     }
     if args.csv {
         crate::out::remark("CSV is for people: it loses types and bytes and cannot be imported.");

@@ -63,7 +63,9 @@ fn time(time: Millis) -> Value {
 }
 
 fn position(position: Option<&Position>) -> Value {
-    position.and_then(|position| serde_json::to_value(position).ok()).unwrap_or_default()
+    position
+        .and_then(|position| serde_json::to_value(position).ok())
+        .unwrap_or_default()
 }
 
 /// One message of a run.

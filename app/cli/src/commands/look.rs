@@ -33,11 +33,18 @@ pub async fn run(client: &mut Client, args: Look) -> Result<u8> {
         out.line("POSITION  TIME                      ATTEMPTS  KEY  REASON  PAYLOAD");
     }
     // While messages arrive they are printed as they are; what needs the whole look comes after it.
-    let at_once = matches!(chosen, Selection::All | Selection::First(_)) && !args.decode && args.decode_as.is_none() && !args.groups;
+    let at_once = matches!(chosen, Selection::All | Selection::First(_))
+        && !args.decode
+        && args.decode_as.is_none()
+        && !args.groups;
     let context = Context {
         broker: &connected.broker,
         destination: &found.destination.address.name,
-        resolved: if args.resolved { ShowResolved::Show } else { ShowResolved::Hide },
+        resolved: if args.resolved {
+            ShowResolved::Show
+        } else {
+            ShowResolved::Hide
+        },
     };
     let mut printed = 0;
     let mut shown = 0;
@@ -82,7 +89,10 @@ pub async fn run(client: &mut Client, args: Look) -> Result<u8> {
             returned.given_back
         )),
     }
-    progress.notes.iter().for_each(|note| crate::out::remark(note));
+    progress
+        .notes
+        .iter()
+        .for_each(|note| crate::out::remark(note));
     out.flush();
     Ok(exit::DONE)
 }
@@ -106,14 +116,29 @@ fn print_new(out: &mut Out, view: &LookView, printed: &mut u32, context: &Contex
     shown
 }
 
-fn print_row(out: &mut Out, view: &LookView, row: u32, context: &Context<'_>, opened: Option<&Opened>) {
-    let Some(delivery) = view.delivery(row) else { return };
+fn print_row(
+    out: &mut Out,
+    view: &LookView,
+    row: u32,
+    context: &Context<'_>,
+    opened: Option<&Opened>,
+) {
+    let Some(delivery) = view.delivery(row) else {
+        return;
+    };
     let death = match opened {
         Some(opened) => opened.death.clone(),
-        None => dlo_engine::dead_letter::read(&delivery, &dlo_engine::dead_letter::Mapping::default()),
+        None => {
+            dlo_engine::dead_letter::read(&delivery, &dlo_engine::dead_letter::Mapping::default())
+        }
     };
     if out.json {
-        let mut line = capture::to_line(&delivery, context.broker, context.destination, death.as_ref());
+        let mut line = capture::to_line(
+            &delivery,
+            context.broker,
+            context.destination,
+            death.as_ref(),
+        );
         if let Some(opened) = opened {
             line.pop();
             line.push_str(&format!(",\"decoded\":{}", opened.body.to_json()));
@@ -126,7 +151,10 @@ fn print_row(out: &mut Out, view: &LookView, row: u32, context: &Context<'_>, op
         return;
     }
     let Some(summary) = view.row(row) else { return };
-    let reason = death.as_ref().and_then(|death| death.class().or(death.message())).unwrap_or("");
+    let reason = death
+        .as_ref()
+        .and_then(|death| death.class().or(death.message()))
+        .unwrap_or("");
     let payload = match opened {
         Some(opened) => opened.body.to_json().to_string(),
         None => summary.preview,
@@ -134,8 +162,14 @@ fn print_row(out: &mut Out, view: &LookView, row: u32, context: &Context<'_>, op
     out.line(&format!(
         "{:<8}  {:<24}  {:>8}  {}  {}  {}",
         position(&summary.position),
-        summary.time.map(|time| time.to_string()).unwrap_or_default(),
-        summary.attempts.map(|attempts| attempts.to_string()).unwrap_or_default(),
+        summary
+            .time
+            .map(|time| time.to_string())
+            .unwrap_or_default(),
+        summary
+            .attempts
+            .map(|attempts| attempts.to_string())
+            .unwrap_or_default(),
         printable(summary.key.as_deref().unwrap_or("∅")),
         printable(reason),
         printable(&payload)
@@ -153,7 +187,12 @@ fn print_groups(out: &mut Out, looked: &Looked) {
         if out.json {
             out.object(&json!({"group": group.label, "class": group.class, "count": group.count, "open": group.open}));
         } else {
-            out.line(&format!("{:>8}  {:<10}  {}", group.count, group.class, printable(&group.label)));
+            out.line(&format!(
+                "{:>8}  {:<10}  {}",
+                group.count,
+                group.class,
+                printable(&group.label)
+            ));
         }
     }
 }
@@ -177,9 +216,26 @@ async fn print_selected(
             break;
         }
         let opened = if args.decode || args.decode_as.is_some() {
-            let decode = args.decode_as.clone().map_or(DecodeAs::Detected, DecodeAs::Recipe);
-            let ask = Ask::Open { look: looked.opened.look, row: *row, decode };
-            Some(client.ask_for(ask, |news| if let News::Opened(opened) = news { Some(opened) } else { None }).await?)
+            let decode = args
+                .decode_as
+                .clone()
+                .map_or(DecodeAs::Detected, DecodeAs::Recipe);
+            let ask = Ask::Open {
+                look: looked.opened.look,
+                row: *row,
+                decode,
+            };
+            Some(
+                client
+                    .ask_for(ask, |news| {
+                        if let News::Opened(opened) = news {
+                            Some(opened)
+                        } else {
+                            None
+                        }
+                    })
+                    .await?,
+            )
         } else {
             None
         };
@@ -188,14 +244,34 @@ async fn print_selected(
     Ok(rows.len() as u64)
 }
 
-async fn matching(client: &mut Client, looked: &Looked, query: &str, resolved: ShowResolved) -> Result<Vec<u32>> {
-    let ask = Ask::Filter { look: looked.opened.look, query: query.to_owned(), resolved };
-    let rows = client.ask_for(ask, |news| if let News::Filtered { rows, .. } = news { Some(rows) } else { None }).await?;
+async fn matching(
+    client: &mut Client,
+    looked: &Looked,
+    query: &str,
+    resolved: ShowResolved,
+) -> Result<Vec<u32>> {
+    let ask = Ask::Filter {
+        look: looked.opened.look,
+        query: query.to_owned(),
+        resolved,
+    };
+    let rows = client
+        .ask_for(ask, |news| {
+            if let News::Filtered { rows, .. } = news {
+                Some(rows)
+            } else {
+                None
+            }
+        })
+        .await?;
     Ok(rows.to_vec())
 }
 
 fn at(view: &LookView, positions: &[Position]) -> Vec<u32> {
     (view.first()..view.len())
-        .filter(|row| view.delivery(*row).is_some_and(|delivery| positions.contains(&delivery.position)))
+        .filter(|row| {
+            view.delivery(*row)
+                .is_some_and(|delivery| positions.contains(&delivery.position))
+        })
         .collect()
 }

@@ -28,8 +28,13 @@ pub fn run(arguments: Arguments, settings: Settings) -> Result<u8> {
         .enable_all()
         .build()
         .map_err(|error| Error::new(ErrorKind::Unexpected, "start", error.to_string()))?;
-    let Some(command) = arguments.command else { return Ok(exit::DONE) };
-    if let Command::Explain { topic: Topic::Query } = command {
+    let Some(command) = arguments.command else {
+        return Ok(exit::DONE);
+    };
+    if let Command::Explain {
+        topic: Topic::Query,
+    } = command
+    {
         println!("{}", dlo_engine::query::help());
         return Ok(exit::DONE);
     }
@@ -66,7 +71,10 @@ fn place(at: &Where) -> String {
         None => at.place.clone(),
         Some(registry) => {
             let separator = if at.place.contains('?') { '&' } else { '?' };
-            let encoded: String = registry.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let encoded: String = registry
+                .bytes()
+                .map(|byte| format!("%{byte:02X}"))
+                .collect();
             format!("{}{separator}registry={encoded}", at.place)
         }
     }
@@ -88,8 +96,12 @@ fn time(text: &str) -> Result<dlo_core::Millis> {
     match age {
         Some(age) => Ok(dlo_core::Millis::now().plus(-age)),
         None => dlo_core::Millis::parse(text).ok_or_else(|| {
-            Error::new(ErrorKind::ConfigInvalid, "read the time", format!("{text} is no time"))
-                .advise("Write 2026-11-30T03:00:00Z, or an age such as 90s, 15m, 2h, 7d.")
+            Error::new(
+                ErrorKind::ConfigInvalid,
+                "read the time",
+                format!("{text} is no time"),
+            )
+            .advise("Write 2026-11-30T03:00:00Z, or an age such as 90s, 15m, 2h, 7d.")
         }),
     }
 }
@@ -104,7 +116,10 @@ mod tests {
 
     #[test]
     fn times_are_rfc_3339_or_ages() {
-        assert_eq!(time("2026-11-30T03:00:00Z").map(|time| time.0), Ok(1_796_007_600_000));
+        assert_eq!(
+            time("2026-11-30T03:00:00Z").map(|time| time.0),
+            Ok(1_796_007_600_000)
+        );
         let age = dlo_core::Millis::now().since(time("2h").expect("an age"));
         assert!((age - 7_200_000).abs() < 5_000, "{age}");
         assert!(time("yesterday").is_err() && time("é").is_err() && time("").is_err());

@@ -21,7 +21,14 @@ use crate::{
 pub async fn run(client: &mut Client, command: ProfileCommand) -> Result<u8> {
     match command {
         ProfileCommand::List { format } => list(client, format.json).await?,
-        ProfileCommand::Add { name, url, mode, registry, keep, header } => {
+        ProfileCommand::Add {
+            name,
+            url,
+            mode,
+            registry,
+            keep,
+            header,
+        } => {
             let (endpoint, secrets) = Endpoint::parse(&url)?;
             let profile = Profile {
                 name,
@@ -33,24 +40,55 @@ pub async fn run(client: &mut Client, command: ProfileCommand) -> Result<u8> {
             };
             save(client, profile, secrets, keep).await?;
         }
-        ProfileCommand::Import { name, file, mode, keep } => {
-            let (endpoint, secrets) = dlo_engine::properties::read(&file)?;
-            let profile = Profile { name, url: endpoint.to_string(), mode: to_mode(mode), ..Profile::default() };
-            save(client, profile, secrets, keep).await?;
+        ProfileCommand::Import {
+            name,
+            file,
+            mode,
+            keep,
+        } => {
+            let profile = Profile {
+                name: name.clone(),
+                mode: to_mode(mode),
+                ..Profile::default()
+            };
+            client
+                .ask(
+                    Ask::ImportProfile {
+                        profile,
+                        file,
+                        keep: keep_secrets(keep)?,
+                    },
+                    |_| (),
+                )
+                .await?;
+            remark(&format!("profile {name} saved"));
         }
         ProfileCommand::Remove { name } => client.ask(Ask::RemoveProfile { name }, |_| ()).await?,
         ProfileCommand::Test { name } => {
             let connected = client.connect(&name).await?;
             let server = &connected.server;
-            println!("{} {}", server.product, server.version.as_deref().unwrap_or("(version unknown)"));
-            server.facts.iter().for_each(|(name, value)| println!("{name}: {value}"));
+            println!(
+                "{} {}",
+                server.product,
+                server.version.as_deref().unwrap_or("(version unknown)")
+            );
+            server
+                .facts
+                .iter()
+                .for_each(|(name, value)| println!("{name}: {value}"));
         }
     }
     Ok(exit::DONE)
 }
 
 async fn list(client: &mut Client, json: bool) -> Result<()> {
-    let pick = |news| if let News::Profiles(profiles) = news { Some(profiles) } else { None };
+    let pick = |news| {
+        if let News::Profiles(profiles) = news {
+            Some(profiles)
+        } else {
+            None
+        }
+    };
     let profiles = client.ask_for(Ask::Profiles, pick).await?;
     let mut out = Out::new(json);
     if json {
@@ -60,7 +98,13 @@ async fn list(client: &mut Client, json: bool) -> Result<()> {
     } else {
         let rows: Vec<_> = profiles
             .iter()
-            .map(|profile| vec![profile.name.clone(), mode_word(profile.mode).to_owned(), profile.url.clone()])
+            .map(|profile| {
+                vec![
+                    profile.name.clone(),
+                    mode_word(profile.mode).to_owned(),
+                    profile.url.clone(),
+                ]
+            })
             .collect();
         out.table(&["NAME", "MODE", "URL"], &rows);
     }
@@ -69,17 +113,33 @@ async fn list(client: &mut Client, json: bool) -> Result<()> {
 }
 
 async fn save(client: &mut Client, profile: Profile, secrets: Secrets, keep: Keep) -> Result<()> {
-    let keep = match keep {
-        _ if secrets.is_empty() => KeepSecrets::Nowhere,
+    let keep = if secrets.is_empty() {
+        KeepSecrets::Nowhere
+    } else {
+        keep_secrets(keep)?
+    };
+    let name = profile.name.clone();
+    client
+        .ask(
+            Ask::SaveProfile {
+                profile,
+                secrets,
+                keep,
+            },
+            |_| (),
+        )
+        .await?;
+    remark(&format!("profile {name} saved"));
+    Ok(())
+}
+
+fn keep_secrets(keep: Keep) -> Result<KeepSecrets> {
+    Ok(match keep {
         Keep::Nowhere => KeepSecrets::Nowhere,
         Keep::Keychain => KeepSecrets::Keychain,
         Keep::PlainText => KeepSecrets::PlainText,
         Keep::Encrypted => KeepSecrets::Encrypted(passphrase()?),
-    };
-    let name = profile.name.clone();
-    client.ask(Ask::SaveProfile { profile, secrets, keep }, |_| ()).await?;
-    remark(&format!("profile {name} saved"));
-    Ok(())
+    })
 }
 
 fn passphrase() -> Result<Secret> {
@@ -87,7 +147,12 @@ fn passphrase() -> Result<Secret> {
         .ok()
         .filter(|passphrase| !passphrase.is_empty())
         .map(Secret::new)
-        .ok_or_else(|| usage("there is no passphrase", "Set DLO_PASSPHRASE for this command."))
+        .ok_or_else(|| {
+            usage(
+                "there is no passphrase",
+                "Set DLO_PASSPHRASE for this command.",
+            )
+        })
 }
 
 fn headers(pairs: &[String]) -> Result<BTreeMap<String, String>> {
@@ -95,8 +160,16 @@ fn headers(pairs: &[String]) -> Result<BTreeMap<String, String>> {
         let (header, field) = text.split_once('=')?;
         Some((header.to_owned(), field.to_owned()))
     };
-    let wrong = |text: &String| usage(format!("{text} has no ="), "Write --header x-error=reason.message.");
-    pairs.iter().map(|text| pair(text).ok_or_else(|| wrong(text))).collect()
+    let wrong = |text: &String| {
+        usage(
+            format!("{text} has no ="),
+            "Write --header x-error=reason.message.",
+        )
+    };
+    pairs
+        .iter()
+        .map(|text| pair(text).ok_or_else(|| wrong(text)))
+        .collect()
 }
 
 fn to_mode(mode: args::Mode) -> Mode {

@@ -18,13 +18,26 @@ pub async fn run(client: &mut Client, args: Redrive) -> Result<u8> {
     let found = client.find(&connected, &args.destination).await?;
     let address = found.destination.address.clone();
     if let Some(id) = &args.cancel {
-        let ask = Ask::CancelRedrive { connection: connected.connection, address, id: id.clone() };
+        let ask = Ask::CancelRedrive {
+            connection: connected.connection,
+            address,
+            id: id.clone(),
+        };
         client.ask(ask, |_| ()).await?;
         return Ok(exit::DONE);
     }
     if args.list {
-        let ask = Ask::Redrives { connection: connected.connection, address };
-        let pick = |news| if let News::Redrives { tasks, .. } = news { Some(tasks) } else { None };
+        let ask = Ask::Redrives {
+            connection: connected.connection,
+            address,
+        };
+        let pick = |news| {
+            if let News::Redrives { tasks, .. } = news {
+                Some(tasks)
+            } else {
+                None
+            }
+        };
         let tasks = client.ask_for(ask, pick).await?;
         let mut out = Out::new(args.format.json);
         for task in tasks.iter() {
@@ -40,10 +53,28 @@ pub async fn run(client: &mut Client, args: Redrive) -> Result<u8> {
         return Ok(exit::DONE);
     }
     // The move takes no look; a look of one message is what a plan hangs on, and it is given back before the move begins.
-    let look = LookAsk { limit: 1, ..LookAsk::default() };
-    let act = Act::Redrive { to: args.to.clone(), rate: args.rate };
-    let task = Task { selection: Selection::All, act, look };
-    act_on(client, &connected, &address, task, &args.consent, args.format.json).await
+    let look = LookAsk {
+        limit: 1,
+        ..LookAsk::default()
+    };
+    let act = Act::Redrive {
+        to: args.to.clone(),
+        rate: args.rate,
+    };
+    let task = Task {
+        selection: Selection::All,
+        act,
+        look,
+    };
+    act_on(
+        client,
+        &connected,
+        &address,
+        task,
+        &args.consent,
+        args.format.json,
+    )
+    .await
 }
 
 fn state(state: RedriveState) -> &'static str {

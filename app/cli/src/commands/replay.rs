@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use dlo_core::{Atomicity, Result};
-use dlo_engine::command::{Act, Canary, Edit, Mark, ReplayAsk, ReplayPartition, ReplayTime, Route, Unwrap};
+use dlo_engine::command::{
+    Act, Canary, Edit, Mark, ReplayAsk, ReplayPartition, ReplayTime, Route, Unwrap,
+};
 
 use super::{
     change::{Task, act_on},
@@ -24,10 +26,27 @@ pub async fn run(client: &mut Client, args: Replay) -> Result<u8> {
         ask.to_connection = Some(client.connect(other).await?.connection);
     }
     let found = client.find(&connected, &args.change.destination).await?;
-    let look = look_ask(&args.change.looking, &chosen, &found.destination, Default::MustSay)?;
-    let task = Task { selection: chosen, act: Act::Replay(Box::new(ask)), look };
+    let look = look_ask(
+        &args.change.looking,
+        &chosen,
+        &found.destination,
+        Default::MustSay,
+    )?;
+    let task = Task {
+        selection: chosen,
+        act: Act::Replay(Box::new(ask)),
+        look,
+    };
     let address = &found.destination.address;
-    act_on(client, &connected, address, task, &args.change.consent, args.change.format.json).await
+    act_on(
+        client,
+        &connected,
+        address,
+        task,
+        &args.change.consent,
+        args.change.format.json,
+    )
+    .await
 }
 
 fn replay_ask(args: &Replay) -> Result<ReplayAsk> {
@@ -44,7 +63,10 @@ fn replay_ask(args: &Replay) -> Result<ReplayAsk> {
         stop_percent: args.stop_percent,
     });
     if args.rate == Some(0) {
-        return Err(usage("a rate of 0 never sends", "Leave --rate out for no limit."));
+        return Err(usage(
+            "a rate of 0 never sends",
+            "Leave --rate out for no limit.",
+        ));
     }
     Ok(ReplayAsk {
         route,
@@ -52,10 +74,22 @@ fn replay_ask(args: &Replay) -> Result<ReplayAsk> {
         keep_headers: args.keep_header.clone(),
         rate: args.rate,
         canary,
-        mark: if args.no_mark { Mark::Never } else { Mark::WhereAllowed },
-        time: if args.keep_time { ReplayTime::Kept } else { ReplayTime::Now },
+        mark: if args.no_mark {
+            Mark::Never
+        } else {
+            Mark::WhereAllowed
+        },
+        time: if args.keep_time {
+            ReplayTime::Kept
+        } else {
+            ReplayTime::Now
+        },
         partitioning: partition(&args.partition)?,
-        atomicity: if args.atomic { Atomicity::All } else { Atomicity::Each },
+        atomicity: if args.atomic {
+            Atomicity::All
+        } else {
+            Atomicity::Each
+        },
         unwrap: if args.unwrap { Unwrap::Yes } else { Unwrap::No },
         ..ReplayAsk::default()
     })
@@ -65,10 +99,12 @@ fn partition(text: &str) -> Result<ReplayPartition> {
     match text {
         "key" => Ok(ReplayPartition::ByKey),
         "original" => Ok(ReplayPartition::Original),
-        number => number
-            .parse()
-            .map(ReplayPartition::Exact)
-            .map_err(|_| usage(format!("{number} is no partition"), "Write key, original, or a number.")),
+        number => number.parse().map(ReplayPartition::Exact).map_err(|_| {
+            usage(
+                format!("{number} is no partition"),
+                "Write key, original, or a number.",
+            )
+        }),
     }
 }
 
@@ -78,13 +114,21 @@ fn edits(args: &Replay) -> Result<Vec<Edit>> {
         let (pointer, json) = pair(text, "--set /pointer=JSON")?;
         edits.push(Edit::Set { pointer, json });
     }
-    edits.extend(args.remove.iter().map(|pointer| Edit::Remove { pointer: pointer.clone() }));
-    edits.extend(args.patch.iter().map(|json| Edit::Patch { json: json.clone() }));
+    edits.extend(args.remove.iter().map(|pointer| Edit::Remove {
+        pointer: pointer.clone(),
+    }));
+    edits.extend(
+        args.patch
+            .iter()
+            .map(|json| Edit::Patch { json: json.clone() }),
+    );
     for text in &args.replace {
         let (find, with) = pair(text, "--replace FIND=WITH")?;
         edits.push(Edit::Replace { find, with });
     }
-    edits.extend(args.jq.iter().map(|program| Edit::Jq { program: program.clone() }));
+    edits.extend(args.jq.iter().map(|program| Edit::Jq {
+        program: program.clone(),
+    }));
     for text in &args.set_header {
         let (name, text) = pair(text, "--set-header NAME=TEXT")?;
         edits.push(Edit::SetHeader { name, text });
@@ -93,7 +137,11 @@ fn edits(args: &Replay) -> Result<Vec<Edit>> {
         let (from, to) = pair(text, "--rename-header FROM=TO")?;
         edits.push(Edit::RenameHeader { from, to });
     }
-    edits.extend(args.remove_header.iter().map(|name| Edit::RemoveHeader { name: name.clone() }));
+    edits.extend(
+        args.remove_header
+            .iter()
+            .map(|name| Edit::RemoveHeader { name: name.clone() }),
+    );
     Ok(edits)
 }
 

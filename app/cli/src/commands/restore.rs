@@ -42,18 +42,37 @@ pub async fn run(client: &mut Client, args: Restore) -> Result<u8> {
 }
 
 async fn list(client: &mut Client, args: &Restore) -> Result<u8> {
-    let ask = Ask::Captures { destination: args.destination.clone() };
-    let pick = |news| if let News::Captures(copies) = news { Some(copies) } else { None };
+    let ask = Ask::Captures {
+        destination: args.destination.clone(),
+    };
+    let pick = |news| {
+        if let News::Captures(copies) = news {
+            Some(copies)
+        } else {
+            None
+        }
+    };
     let copies = client.ask_for(ask, pick).await?;
     let mut out = Out::new(args.format.json);
     if out.json {
-        copies.iter().for_each(|copy| out.object(&json::saved(copy)));
+        copies
+            .iter()
+            .for_each(|copy| out.object(&json::saved(copy)));
     } else {
         let rows: Vec<_> = copies
             .iter()
             .map(|copy| {
-                let restored = copy.restored_by.as_ref().map_or("no".to_owned(), |run| format!("by {run}"));
-                vec![copy.id.to_string(), copy.saved.to_string(), copy.destination.clone(), copy.run.clone(), restored]
+                let restored = copy
+                    .restored_by
+                    .as_ref()
+                    .map_or("no".to_owned(), |run| format!("by {run}"));
+                vec![
+                    copy.id.to_string(),
+                    copy.saved.to_string(),
+                    copy.destination.clone(),
+                    copy.run.clone(),
+                    restored,
+                ]
             })
             .collect();
         out.table(&["ID", "SAVED", "DESTINATION", "RUN", "RESTORED"], &rows);

@@ -36,20 +36,36 @@ pub fn selection(selecting: &Selecting, default: Default) -> Result<Selection> {
     if selecting.all || default == Default::All {
         return Ok(Selection::All);
     }
-    Err(usage("it is not said which messages", "Say --all, --first N, --match QUERY or --position P."))
+    Err(usage(
+        "it is not said which messages",
+        "Say --all, --first N, --match QUERY or --position P.",
+    ))
 }
 
 fn positions(texts: &[String]) -> Result<Vec<Position>> {
-    texts.iter().map(|text| text.parse().map_err(|error: String| usage(error, "`dlo look` prints positions."))).collect()
+    texts
+        .iter()
+        .map(|text| {
+            text.parse()
+                .map_err(|error: String| usage(error, "`dlo look` prints positions."))
+        })
+        .collect()
 }
 
 /// The look for a command that acts on a selection.
-pub fn look_ask(looking: &Looking, selection: &Selection, at: &Destination, default: Default) -> Result<LookAsk> {
+pub fn look_ask(
+    looking: &Looking,
+    selection: &Selection,
+    at: &Destination,
+    default: Default,
+) -> Result<LookAsk> {
     let start = match (selection, &looking.from) {
         (Selection::Positions(positions), None) => Start::Positions(positions.clone()),
         (_, Some(from)) => start(from)?,
         // A change works on everything, oldest first; a look shows what is newest.
-        (_, None) if default == Default::MustSay || at.address.kind != AddressKind::Topic => Start::Oldest,
+        (_, None) if default == Default::MustSay || at.address.kind != AddressKind::Topic => {
+            Start::Oldest
+        }
         (_, None) => Start::Newest,
     };
     let limit = looking.limit.unwrap_or(match (selection, default) {
@@ -67,7 +83,11 @@ pub fn look_ask(looking: &Looking, selection: &Selection, at: &Destination, defa
         },
         follow: Follow::Stop,
         hold: Duration::from_secs(looking.hold.max(1)),
-        consent: if looking.accept_cost { Consent::Given } else { Consent::Unasked },
+        consent: if looking.accept_cost {
+            Consent::Given
+        } else {
+            Consent::Unasked
+        },
     })
 }
 
@@ -95,7 +115,10 @@ mod tests {
     fn starts_are_words_offsets_or_times() {
         assert_eq!(start("newest"), Ok(Start::Newest));
         assert_eq!(start("0:5,2:7"), Ok(Start::Offsets(vec![(0, 5), (2, 7)])));
-        assert_eq!(start("2026-11-30T03:00:00Z"), Ok(Start::Time(dlo_core::Millis(1_796_007_600_000))));
+        assert_eq!(
+            start("2026-11-30T03:00:00Z"),
+            Ok(Start::Time(dlo_core::Millis(1_796_007_600_000)))
+        );
         assert!(start("soon").is_err());
     }
 }

@@ -36,9 +36,11 @@ pub fn may_change(connection: &Connection, operation: &str) -> Result<()> {
     if connection.mode != Mode::ReadOnly {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Refused, operation, "the profile is read-only")
-        .with("profile", connection.label.clone())
-        .advise("Change the profile's mode if you may, or use another profile."))
+    Err(
+        Error::new(ErrorKind::Refused, operation, "the profile is read-only")
+            .with("profile", connection.label.clone())
+            .advise("Change the profile's mode if you may, or use another profile."),
+    )
 }
 
 /// Whether the person has said what is needed for a change on this connection.
@@ -50,19 +52,32 @@ pub fn consented(connection: &Connection, name: &str, why: &str, answers: &Answe
         return Ok(());
     }
     let refuse = |what: &str, advice: String| {
-        Error::new(ErrorKind::Refused, "change production", what).with("profile", connection.label.clone()).advise(advice)
+        Error::new(ErrorKind::Refused, "change production", what)
+            .with("profile", connection.label.clone())
+            .advise(advice)
     };
     if why.trim().is_empty() {
-        return Err(refuse("a reason is needed", "Say why (`--reason` on the command line).".to_owned()));
+        return Err(refuse(
+            "a reason is needed",
+            "Say why (`--reason` on the command line).".to_owned(),
+        ));
     }
     if !answers.all && answers.typed.as_deref() != Some(name) {
-        return Err(refuse("it was not confirmed", format!("Type the name {name}, or use `--yes` on the command line.")));
+        return Err(refuse(
+            "it was not confirmed",
+            format!("Type the name {name}, or use `--yes` on the command line."),
+        ));
     }
     Ok(())
 }
 
 /// Runs a plan that was made before.
-pub async fn run(shared: &Arc<Shared>, reporter: &Reporter, ask: RunAsk, cancel: &CancellationToken) -> Result<()> {
+pub async fn run(
+    shared: &Arc<Shared>,
+    reporter: &Reporter,
+    ask: RunAsk,
+    cancel: &CancellationToken,
+) -> Result<()> {
     let plan = shared.take_plan(ask.plan)?;
     let ready = prepare(shared, &plan, &ask);
     let (look, to) = match ready {
@@ -73,10 +88,19 @@ pub async fn run(shared: &Arc<Shared>, reporter: &Reporter, ask: RunAsk, cancel:
             return Err(error);
         }
     };
-    let job = Job { shared: shared.clone(), reporter: reporter.clone(), plan, look, to, why: ask.why };
+    let job = Job {
+        shared: shared.clone(),
+        reporter: reporter.clone(),
+        plan,
+        look,
+        to,
+        why: ask.why,
+    };
     match &job.plan.act {
         PlannedAct::Replay | PlannedAct::Tombstone => replay::run(&job, cancel).await,
-        PlannedAct::Discard | PlannedAct::Purge | PlannedAct::Resolve => discard::run(&job, cancel).await,
+        PlannedAct::Discard | PlannedAct::Purge | PlannedAct::Resolve => {
+            discard::run(&job, cancel).await
+        }
         PlannedAct::Unresolve => discard::unresolve(&job).await,
         PlannedAct::Truncate { before } => discard::truncate(&job, before).await,
         PlannedAct::Redrive { to, rate } => redrive::run(&job, to.clone(), *rate, cancel).await,
@@ -103,13 +127,25 @@ fn prepare(shared: &Shared, plan: &Plan, ask: &RunAsk) -> Result<(Arc<OpenLook>,
         consented(connection, &plan.from.name, &ask.why, &ask.answers)?;
     }
     for finding in &plan.findings {
-        let accepted = ask.answers.all || ask.answers.accepted.iter().any(|code| code == finding.code);
+        let accepted =
+            ask.answers.all || ask.answers.accepted.iter().any(|code| code == finding.code);
         match finding.severity {
-            Severity::Blocks => return Err(Error::new(ErrorKind::Refused, plan.act.word(), finding.text.clone())),
+            Severity::Blocks => {
+                return Err(Error::new(
+                    ErrorKind::Refused,
+                    plan.act.word(),
+                    finding.text.clone(),
+                ));
+            }
             Severity::MustAnswer if !accepted => {
-                return Err(Error::new(ErrorKind::Refused, plan.act.word(), finding.text.clone())
-                    .with("to be answered", finding.code)
-                    .advise(format!("Accept it if you mean it (`--accept {}` or `--yes`).", finding.code)));
+                return Err(
+                    Error::new(ErrorKind::Refused, plan.act.word(), finding.text.clone())
+                        .with("to be answered", finding.code)
+                        .advise(format!(
+                            "Accept it if you mean it (`--accept {}` or `--yes`).",
+                            finding.code
+                        )),
+                );
             }
             _ => {}
         }
@@ -135,9 +171,19 @@ impl Job {
             plan: plan_json(plan),
             total: plan.messages.len() as u64,
         };
-        let run = self.shared.audit()?.begin(new).await.map_err(journal_error)?;
+        let run = self
+            .shared
+            .audit()?
+            .begin(new)
+            .await
+            .map_err(journal_error)?;
         let total = plan.messages.len() as u64;
-        self.reporter.tell(News::RunStarted { run: run.to_string(), total }).await;
+        self.reporter
+            .tell(News::RunStarted {
+                run: run.to_string(),
+                total,
+            })
+            .await;
         Ok(run)
     }
 
@@ -148,18 +194,36 @@ impl Job {
 
     /// The depth of the source now and when the look began, in a sentence.
     pub async fn depth_note(&self) -> Option<String> {
-        let now = self.look.connection.session.describe(&self.plan.from).await.ok()?;
+        let now = self
+            .look
+            .connection
+            .session
+            .describe(&self.plan.from)
+            .await
+            .ok()?;
         let held = self.look.look.hold().map_or(0, |hold| hold.messages);
         let depth = now.depth.value?;
         let certainty = crate::connection::certainty_word(now.depth.certainty);
-        Some(format!("{} now has {depth} waiting ({certainty}), and {held} are held by this look.", self.plan.from))
+        Some(format!(
+            "{} now has {depth} waiting ({certainty}), and {held} are held by this look.",
+            self.plan.from
+        ))
     }
 }
 
 /// Tells the report of a run from what the journal holds.
-pub async fn report(shared: &Shared, reporter: &Reporter, run: &RunId, notes: Vec<String>) -> Result<()> {
+pub async fn report(
+    shared: &Shared,
+    reporter: &Reporter,
+    run: &RunId,
+    notes: Vec<String>,
+) -> Result<()> {
     let (summary, messages) = whole_run(shared, run).await?;
-    let report = RunReport { run: summary, messages: messages.into(), notes };
+    let report = RunReport {
+        run: summary,
+        messages: messages.into(),
+        notes,
+    };
     reporter.tell(News::RunFinished(Arc::new(report))).await;
     Ok(())
 }
@@ -185,5 +249,9 @@ fn plan_json(plan: &Plan) -> String {
 
 /// The state in which a run ends.
 fn end_state(cancel: &CancellationToken) -> audit::RunState {
-    if cancel.is_cancelled() { audit::RunState::Cancelled } else { audit::RunState::Done }
+    if cancel.is_cancelled() {
+        audit::RunState::Cancelled
+    } else {
+        audit::RunState::Done
+    }
 }

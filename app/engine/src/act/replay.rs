@@ -24,7 +24,11 @@ use crate::{
 };
 
 pub async fn run(job: &Job, cancel: &CancellationToken) -> Result<()> {
-    let act = if job.plan.act == PlannedAct::Tombstone { Act::Tombstone } else { Act::Replay };
+    let act = if job.plan.act == PlannedAct::Tombstone {
+        Act::Tombstone
+    } else {
+        Act::Replay
+    };
     let watch = Watch::begin(job).await?;
     let id = job.begin(act).await?;
     let control = RunControl::new(job.plan.messages.len() as u64);
@@ -47,7 +51,10 @@ async fn carry_out(
         control,
         to: job.to.session.clone(),
         originals: originals(job),
-        pace: Pace { rate: job.plan.rate, atomicity: job.plan.atomicity },
+        pace: Pace {
+            rate: job.plan.rate,
+            atomicity: job.plan.atomicity,
+        },
         view: Some(job.look.view.clone()),
         reporter: job.reporter.clone(),
         done: Outcome::Settled,
@@ -56,7 +63,11 @@ async fn carry_out(
     leave_out(job, &run).await?;
     let mut items = items(job, id);
     let mut stopped = None;
-    if let Some(canary) = job.plan.canary.filter(|canary| (canary.messages as usize) < items.len()) {
+    if let Some(canary) = job
+        .plan
+        .canary
+        .filter(|canary| (canary.messages as usize) < items.len())
+    {
         let rest = items.split_off(canary.messages as usize);
         run.carry_out(items, cancel).await?;
         stopped = watch_over(&run, &mut watch, &canary, canary.messages, cancel).await?;
@@ -71,13 +82,21 @@ async fn carry_out(
     }
     notes.extend(watch.notes());
     notes.extend(job.depth_note().await);
-    let state = if stopped.is_some() { RunState::Cancelled } else { end_state(cancel) };
+    let state = if stopped.is_some() {
+        RunState::Cancelled
+    } else {
+        end_state(cancel)
+    };
     if let Some(why) = stopped {
         notes.insert(0, why);
     }
     run.finish(state).await?;
     job.report(id, notes).await?;
-    if cancel.is_cancelled() { Err(Error::cancelled("finish the replay")) } else { Ok(()) }
+    if cancel.is_cancelled() {
+        Err(Error::cancelled("finish the replay"))
+    } else {
+        Ok(())
+    }
 }
 
 /// Watches for returns; says why the run must stop when too many came back.
@@ -88,7 +107,9 @@ async fn watch_over(
     sent: u64,
     cancel: &CancellationToken,
 ) -> Result<Option<String>> {
-    run.control.set_phase(RunPhase::Watching { until: after(canary.watch) });
+    run.control.set_phase(RunPhase::Watching {
+        until: after(canary.watch),
+    });
     let returned = watch.returned(run, canary.watch, cancel).await?;
     let percent = returned as f64 * 100.0 / sent.max(1) as f64;
     let stop = percent > canary.stop_percent;
@@ -97,7 +118,11 @@ async fn watch_over(
         canary.watch.as_secs(),
         canary.stop_percent
     );
-    run.control.set_phase(if stop { RunPhase::Stopped(why.clone()) } else { RunPhase::Running });
+    run.control.set_phase(if stop {
+        RunPhase::Stopped(why.clone())
+    } else {
+        RunPhase::Running
+    });
     Ok(stop.then_some(why))
 }
 
@@ -113,18 +138,29 @@ fn originals(job: &Job) -> Originals {
 
 /// Messages that the plan left out are part of the record too.
 async fn leave_out(job: &Job, run: &Run) -> Result<()> {
-    let left_out: Vec<_> =
-        (0u64..).zip(job.plan.messages.iter()).filter(|(_, message)| message.outgoing.is_none()).collect();
+    let left_out: Vec<_> = (0u64..)
+        .zip(job.plan.messages.iter())
+        .filter(|(_, message)| message.outgoing.is_none())
+        .collect();
     if left_out.is_empty() {
         return Ok(());
     }
-    let intents = left_out.iter().map(|(sequence, message)| intent(*sequence, message)).collect();
+    let intents = left_out
+        .iter()
+        .map(|(sequence, message)| intent(*sequence, message))
+        .collect();
     let steps = left_out.iter().map(|(sequence, message)| {
         Step::new(*sequence, Outcome::Skipped).detail(message.refused.clone().unwrap_or_default())
     });
     let audit = job.shared.audit()?;
-    audit.intend(&run.id, Reach::Planned, intents).await.map_err(journal_error)?;
-    audit.record(&run.id, steps.collect()).await.map_err(journal_error)
+    audit
+        .intend(&run.id, Reach::Planned, intents)
+        .await
+        .map_err(journal_error)?;
+    audit
+        .record(&run.id, steps.collect())
+        .await
+        .map_err(journal_error)
 }
 
 fn intent(sequence: u64, message: &PlannedMessage) -> Intent {
@@ -139,7 +175,9 @@ fn intent(sequence: u64, message: &PlannedMessage) -> Intent {
 
 fn items(job: &Job, run: &RunId) -> Vec<Item> {
     let planned = (0u64..).zip(job.plan.messages.iter());
-    planned.filter_map(|(sequence, message)| item(job, run, sequence, message)).collect()
+    planned
+        .filter_map(|(sequence, message)| item(job, run, sequence, message))
+        .collect()
 }
 
 fn item(job: &Job, run: &RunId, sequence: u64, message: &PlannedMessage) -> Option<Item> {
@@ -147,12 +185,21 @@ fn item(job: &Job, run: &RunId, sequence: u64, message: &PlannedMessage) -> Opti
     let mut outgoing = message.outgoing.clone()?;
     if job.plan.mark == Mark::WhereAllowed && can_mark(&job.to, &outgoing.message) {
         let headers = &mut Arc::make_mut(&mut outgoing).message.headers;
-        headers.push(mark_header(job.to.broker, REPLAY_ID, run.replay_id(sequence)));
+        headers.push(mark_header(
+            job.to.broker,
+            REPLAY_ID,
+            run.replay_id(sequence),
+        ));
         headers.push(mark_header(job.to.broker, RUN_ID, run.to_string()));
     }
     let connection = &job.look.connection;
     let death = dead_letter::read(&original, &connection.headers);
-    let copy = capture::to_line(&original, connection.broker, &job.plan.from.name, death.as_ref());
+    let copy = capture::to_line(
+        &original,
+        connection.broker,
+        &job.plan.from.name,
+        death.as_ref(),
+    );
     Some(Item {
         sequence,
         row: Some(message.row),
@@ -168,7 +215,16 @@ fn item(job: &Job, run: &RunId, sequence: u64, message: &PlannedMessage) -> Opti
 
 /// What a broker keeps in order: the record key, or the FIFO message group.
 pub fn order_key(message: &dlo_core::Message) -> Option<Vec<u8>> {
-    let group = || message.properties.get("MessageGroupId").and_then(|value| value.as_bytes());
-    message.key.as_ref().or_else(group).map(|key| key.to_vec()).filter(|key| !key.is_empty())
+    let group = || {
+        message
+            .properties
+            .get("MessageGroupId")
+            .and_then(|value| value.as_bytes())
+    };
+    message
+        .key
+        .as_ref()
+        .or_else(group)
+        .map(|key| key.to_vec())
+        .filter(|key| !key.is_empty())
 }
-

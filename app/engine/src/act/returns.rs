@@ -38,13 +38,29 @@ impl Watch {
         let mut ends = None;
         if job.plan.canary.is_some() && job.look.destination.capability.browse == Browse::ByOffset {
             let now = connection.session.describe(&job.plan.from).await?;
-            ends = Some(now.partitions.iter().map(|partition| (partition.id, partition.high_watermark)).collect());
+            ends = Some(
+                now.partitions
+                    .iter()
+                    .map(|partition| (partition.id, partition.high_watermark))
+                    .collect(),
+            );
         }
-        Ok(Self { connection, from: job.plan.from.clone(), ends, counted: BTreeSet::new(), notes: Vec::new() })
+        Ok(Self {
+            connection,
+            from: job.plan.from.clone(),
+            ends,
+            counted: BTreeSet::new(),
+            notes: Vec::new(),
+        })
     }
 
     /// Watches for that long and says how many messages of the run have come back so far. Each is recorded once.
-    pub async fn returned(&mut self, run: &Run, time: Duration, cancel: &CancellationToken) -> Result<u64> {
+    pub async fn returned(
+        &mut self,
+        run: &Run,
+        time: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<u64> {
         let end = Instant::now() + time;
         loop {
             let wait = EVERY.min(end.saturating_duration_since(Instant::now()));
@@ -77,17 +93,26 @@ impl Watch {
         };
         let mut steps = Vec::new();
         for delivery in &seen {
-            let Some(sequence) = sequence_in(&run.id, delivery) else { continue };
+            let Some(sequence) = sequence_in(&run.id, delivery) else {
+                continue;
+            };
             if self.counted.insert(sequence) {
                 let death = dead_letter::read(delivery, &self.connection.headers);
-                let why = death.as_ref().map(reason).unwrap_or_else(|| "it came back as a dead letter".to_owned());
+                let why = death
+                    .as_ref()
+                    .map(reason)
+                    .unwrap_or_else(|| "it came back as a dead letter".to_owned());
                 steps.push(Step::new(sequence, Outcome::Returned).detail(why));
             }
         }
         if steps.is_empty() {
             return Ok(());
         }
-        run.shared.audit()?.record(&run.id, steps).await.map_err(journal_error)
+        run.shared
+            .audit()?
+            .record(&run.id, steps)
+            .await
+            .map_err(journal_error)
     }
 
     /// What lies in the destination and is not held by our own look.
@@ -124,7 +149,11 @@ impl Watch {
 
 /// The message's number in that run, from the header that the replay gave it.
 fn sequence_in(run: &RunId, delivery: &Delivery) -> Option<u64> {
-    let headers = delivery.message.headers.iter().filter(|header| header.name == REPLAY_ID);
+    let headers = delivery
+        .message
+        .headers
+        .iter()
+        .filter(|header| header.name == REPLAY_ID);
     headers
         .filter_map(|header| RunId::from_replay_id(header.value().as_text()?))
         .find(|(of, _)| of == run)

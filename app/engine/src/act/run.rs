@@ -16,7 +16,10 @@ use std::{
     time::Duration,
 };
 
-use dlo_core::{Atomicity, Delivery, Disposition, Error, ErrorKind, Look, Millis, Outgoing, Receipt, Result, Session};
+use dlo_core::{
+    Atomicity, Delivery, Disposition, Error, ErrorKind, Look, Millis, Outgoing, Receipt, Result,
+    Session,
+};
 use tokio::{
     sync::{Notify, mpsc},
     time::Instant,
@@ -95,7 +98,10 @@ struct Counts {
 
 impl RunControl {
     pub fn new(total: u64) -> Arc<Self> {
-        Arc::new(Self { total: AtomicU64::new(total), ..Self::default() })
+        Arc::new(Self {
+            total: AtomicU64::new(total),
+            ..Self::default()
+        })
     }
 
     pub fn pause(&self) {
@@ -152,16 +158,30 @@ impl RunControl {
     pub fn progress(&self, run: &RunId) -> RunProgress {
         let mut counts = lock(&self.counts);
         let now = Instant::now();
-        while counts.ended.front().is_some_and(|(at, _)| now - *at > RATE_WINDOW) {
+        while counts
+            .ended
+            .front()
+            .is_some_and(|(at, _)| now - *at > RATE_WINDOW)
+        {
             counts.ended.pop_front();
         }
         let recent: u64 = counts.ended.iter().map(|(_, count)| count).sum();
-        let span = counts.ended.front().map_or(1.0, |(at, _)| (now - *at).as_secs_f64().max(0.2));
+        let span = counts
+            .ended
+            .front()
+            .map_or(1.0, |(at, _)| (now - *at).as_secs_f64().max(0.2));
         let rate = recent as f64 / span;
         let total = self.total.load(Ordering::Relaxed);
-        let is_done = |(outcome, _): &(&Outcome, &u64)| outcome.is_final() || **outcome == Outcome::Unknown;
-        let done: u64 = counts.by_outcome.iter().filter(is_done).map(|(_, count)| count).sum();
-        let left = (rate > 0.0).then(|| Duration::from_secs_f64(total.saturating_sub(done) as f64 / rate));
+        let is_done =
+            |(outcome, _): &(&Outcome, &u64)| outcome.is_final() || **outcome == Outcome::Unknown;
+        let done: u64 = counts
+            .by_outcome
+            .iter()
+            .filter(is_done)
+            .map(|(_, count)| count)
+            .sum();
+        let left =
+            (rate > 0.0).then(|| Duration::from_secs_f64(total.saturating_sub(done) as f64 / rate));
         RunProgress {
             run: run.to_string(),
             total,
@@ -202,7 +222,11 @@ impl Run {
     ///
     /// # Errors
     /// Of the journal: then nothing further is published or removed. Of single messages: never, they are outcomes.
-    pub async fn carry_out(self: &Arc<Self>, items: Vec<Item>, cancel: &CancellationToken) -> Result<()> {
+    pub async fn carry_out(
+        self: &Arc<Self>,
+        items: Vec<Item>,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
         let (written, to_publish) = mpsc::channel::<Batch>(AHEAD);
         let (confirmed, to_settle) = mpsc::channel::<Batch>(AHEAD);
         // Set by a failing stage; the stages before it then stop, those after it finish what they have.
@@ -215,17 +239,31 @@ impl Run {
         );
         stop.cancel();
         let _ = ticker.await;
-        self.reporter.tell(News::RunProgress(self.control.progress(&self.id))).await;
+        self.reporter
+            .tell(News::RunProgress(self.control.progress(&self.id)))
+            .await;
         write.and(publish).and(settle)
     }
 
     /// Closes the run in the journal, as cancelled when it was stopped before its end.
     pub async fn finish(&self, state: RunState) -> Result<()> {
-        self.shared.audit()?.finish(&self.id, state).await.map_err(journal_error)
+        self.shared
+            .audit()?
+            .finish(&self.id, state)
+            .await
+            .map_err(journal_error)
     }
 
-    async fn write(&self, items: Vec<Item>, written: mpsc::Sender<Batch>, stop: &CancellationToken) -> Result<()> {
-        let size = self.pace.rate.map_or(BATCH, |rate| (rate as usize / 5).clamp(1, BATCH));
+    async fn write(
+        &self,
+        items: Vec<Item>,
+        written: mpsc::Sender<Batch>,
+        stop: &CancellationToken,
+    ) -> Result<()> {
+        let size = self
+            .pace
+            .rate
+            .map_or(BATCH, |rate| (rate as usize / 5).clamp(1, BATCH));
         let started = Instant::now();
         let mut sent = 0usize;
         let mut items = items.into_iter();
@@ -264,15 +302,30 @@ impl Run {
                 capture: item.copy.clone(),
             })
             .collect();
-        self.shared.audit()?.intend(&self.id, Reach::Started, intents).await.map_err(journal_error)
+        self.shared
+            .audit()?
+            .intend(&self.id, Reach::Started, intents)
+            .await
+            .map_err(journal_error)
     }
 
-    async fn publish(&self, mut written: mpsc::Receiver<Batch>, confirmed: mpsc::Sender<Batch>) -> Result<()> {
+    async fn publish(
+        &self,
+        mut written: mpsc::Receiver<Batch>,
+        confirmed: mpsc::Sender<Batch>,
+    ) -> Result<()> {
         let mut broken_keys = HashSet::new();
         while let Some(batch) = written.recv().await {
-            let (goes, held_back): (Batch, Batch) =
-                batch.into_iter().partition(|item| !item.order_key.as_ref().is_some_and(|key| broken_keys.contains(key)));
-            let outgoing = goes.iter().map(|item| item.outgoing.as_ref().clone()).collect();
+            let (goes, held_back): (Batch, Batch) = batch.into_iter().partition(|item| {
+                !item
+                    .order_key
+                    .as_ref()
+                    .is_some_and(|key| broken_keys.contains(key))
+            });
+            let outgoing = goes
+                .iter()
+                .map(|item| item.outgoing.as_ref().clone())
+                .collect();
             let answers = self.to.publish(outgoing, self.pace.atomicity).await;
             let mut steps: Vec<Step> = held_back.iter().map(out_of_order).collect();
             let mut arrived = Batch::with_capacity(goes.len());
@@ -281,7 +334,11 @@ impl Run {
                 match answer {
                     Ok(_) => arrived.push(item),
                     Err(error) => {
-                        self.mark_row(&item, error.kind() == ErrorKind::OutcomeUnknown, RowState::Unknown);
+                        self.mark_row(
+                            &item,
+                            error.kind() == ErrorKind::OutcomeUnknown,
+                            RowState::Unknown,
+                        );
                         broken_keys.extend(item.order_key);
                     }
                 }
@@ -301,7 +358,10 @@ impl Run {
                 Originals::Resolve { place, destination } => {
                     let positions = batch.iter().map(|item| item.position.clone()).collect();
                     let audit = self.shared.audit()?;
-                    audit.resolve(place, destination, positions, &self.id).await.map_err(journal_error)?;
+                    audit
+                        .resolve(place, destination, positions, &self.id)
+                        .await
+                        .map_err(journal_error)?;
                     self.end_all(&batch, RowState::Resolved)
                 }
                 Originals::Leave => self.end_all(&batch, RowState::Here),
@@ -312,11 +372,20 @@ impl Run {
     }
 
     async fn remove(&self, look: &Arc<dyn Look>, batch: &[Item]) -> Vec<Step> {
-        let locks: Vec<_> =
-            batch.iter().filter_map(|item| item.original.as_ref().and_then(|original| original.lock.clone())).collect();
+        let locks: Vec<_> = batch
+            .iter()
+            .filter_map(|item| {
+                item.original
+                    .as_ref()
+                    .and_then(|original| original.lock.clone())
+            })
+            .collect();
         if locks.len() != batch.len() {
             let why = "it was not held, so it was not removed";
-            return batch.iter().map(|item| Step::new(item.sequence, Outcome::Confirmed).detail(why)).collect();
+            return batch
+                .iter()
+                .map(|item| Step::new(item.sequence, Outcome::Confirmed).detail(why))
+                .collect();
         }
         let answers = look.settle(&locks, Disposition::Ack).await;
         batch
@@ -348,7 +417,11 @@ impl Run {
 
     async fn record(&self, steps: Vec<Step>) -> Result<()> {
         self.control.note(&steps);
-        self.shared.audit()?.record(&self.id, steps).await.map_err(journal_error)
+        self.shared
+            .audit()?
+            .record(&self.id, steps)
+            .await
+            .map_err(journal_error)
     }
 }
 
@@ -367,7 +440,9 @@ async fn report(run: Arc<Run>, stop: CancellationToken) {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(PROGRESS) => {}
         }
-        run.reporter.tell(News::RunProgress(run.control.progress(&run.id))).await;
+        run.reporter
+            .tell(News::RunProgress(run.control.progress(&run.id)))
+            .await;
     }
 }
 
@@ -385,7 +460,9 @@ fn published_step(item: &Item, answer: &Result<Receipt>) -> Step {
                 None => step,
             }
         }
-        Err(error) => Step::new(item.sequence, publish_outcome(error.kind())).detail(error.to_string()),
+        Err(error) => {
+            Step::new(item.sequence, publish_outcome(error.kind())).detail(error.to_string())
+        }
     }
 }
 
@@ -402,8 +479,9 @@ fn publish_outcome(kind: ErrorKind) -> Outcome {
 fn removed_step(item: &Item, answer: Result<(), Error>, done: Outcome) -> Step {
     match answer {
         Ok(()) => Step::new(item.sequence, done),
-        Err(error) => Step::new(item.sequence, Outcome::Unknown)
-            .detail(format!("it arrived, but whether the original was removed is not known: {error}")),
+        Err(error) => Step::new(item.sequence, Outcome::Unknown).detail(format!(
+            "it arrived, but whether the original was removed is not known: {error}"
+        )),
     }
 }
 

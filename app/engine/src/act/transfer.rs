@@ -5,7 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use dlo_core::{Address, AddressKind, Error, ErrorKind, Outgoing, Partitioning, Position, Result, Target};
+use dlo_core::{
+    Address, AddressKind, Error, ErrorKind, Outgoing, Partitioning, Position, Result, Target,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -47,13 +49,30 @@ pub async fn export(
 ) -> Result<()> {
     let look = shared.look(id)?;
     let rows = look::select(&look, &selection, cancel).await?;
-    let run = begin(shared, &look.connection, Act::Export, &look.address().name, Some(file_words(&file)), &why, rows.len())
-        .await?;
+    let run = begin(
+        shared,
+        &look.connection,
+        Act::Export,
+        &look.address().name,
+        Some(file_words(&file)),
+        &why,
+        rows.len(),
+    )
+    .await?;
     let written = write_file(shared, &look, &run, &rows, &file, format, cancel).await;
     let audit = shared.audit()?;
-    audit.finish(&run, end_state(cancel)).await.map_err(journal_error)?;
+    audit
+        .finish(&run, end_state(cancel))
+        .await
+        .map_err(journal_error)?;
     let bytes = written?;
-    reporter.tell(News::Exported { file, messages: rows.len() as u64, bytes }).await;
+    reporter
+        .tell(News::Exported {
+            file,
+            messages: rows.len() as u64,
+            bytes,
+        })
+        .await;
     Ok(())
 }
 
@@ -109,9 +128,15 @@ async fn write_file(
         .await?;
         out = Some(writer);
         sequence += intents.len() as u64;
-        let steps = intents.iter().map(|intent| Step::new(intent.seq, Outcome::Settled)).collect();
+        let steps = intents
+            .iter()
+            .map(|intent| Step::new(intent.seq, Outcome::Settled))
+            .collect();
         let audit = shared.audit()?;
-        audit.intend(run, Reach::Started, intents).await.map_err(journal_error)?;
+        audit
+            .intend(run, Reach::Started, intents)
+            .await
+            .map_err(journal_error)?;
         audit.record(run, steps).await.map_err(journal_error)?;
     }
     let (file, writer) = (file.to_owned(), out);
@@ -128,7 +153,8 @@ fn partial_name(file: &Path) -> PathBuf {
 
 async fn create(path: PathBuf, format: ExportFormat) -> Result<Out> {
     blocking("write the file", move || {
-        let opened = std::fs::File::create(&path).map_err(|error| file_error("write the file", &path, &error))?;
+        let opened = std::fs::File::create(&path)
+            .map_err(|error| file_error("write the file", &path, &error))?;
         let mut out = std::io::BufWriter::new(opened);
         if format == ExportFormat::Csv {
             write(&mut out, CSV_HEADER)?;
@@ -141,19 +167,36 @@ async fn create(path: PathBuf, format: ExportFormat) -> Result<Out> {
 fn write(out: &mut Out, line: &str) -> Result<()> {
     use std::io::Write as _;
     out.write_all(line.as_bytes())
-        .and_then(|()| if line.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") })
+        .and_then(|()| {
+            if line.ends_with('\n') {
+                Ok(())
+            } else {
+                out.write_all(b"\n")
+            }
+        })
         .map_err(|error| file_error("write the file", Path::new("the export"), &error))
 }
 
-fn write_batch(out: &mut Out, look: &OpenLook, rows: &[u32], first: u64, format: ExportFormat) -> Result<Vec<Intent>> {
+fn write_batch(
+    out: &mut Out,
+    look: &OpenLook,
+    rows: &[u32],
+    first: u64,
+    format: ExportFormat,
+) -> Result<Vec<Intent>> {
     let connection = &look.connection;
     let destination = &look.address().name;
     let mut intents = Vec::with_capacity(rows.len());
     for (sequence, row) in (first..).zip(rows) {
-        let Some(delivery) = look.view.delivery(*row) else { continue };
+        let Some(delivery) = look.view.delivery(*row) else {
+            continue;
+        };
         let death = dead_letter::read(&delivery, &connection.headers);
         match format {
-            ExportFormat::Capture => write(out, &to_line(&delivery, connection.broker, destination, death.as_ref()))?,
+            ExportFormat::Capture => write(
+                out,
+                &to_line(&delivery, connection.broker, destination, death.as_ref()),
+            )?,
             ExportFormat::Csv => write(out, &csv_row(&delivery, destination, death.as_ref()))?,
         }
         intents.push(Intent {
@@ -170,7 +213,10 @@ fn write_batch(out: &mut Out, look: &OpenLook, rows: &[u32], first: u64, format:
 fn finish(out: Option<Out>, partial: &Path, file: &Path) -> Result<u64> {
     let failed = |error: std::io::Error| file_error("write the file", file, &error);
     if let Some(out) = out {
-        out.into_inner().map_err(|error| failed(error.into_error()))?.sync_all().map_err(failed)?;
+        out.into_inner()
+            .map_err(|error| failed(error.into_error()))?
+            .sync_all()
+            .map_err(failed)?;
     }
     std::fs::rename(partial, file).map_err(failed)?;
     Ok(std::fs::metadata(file).map_err(failed)?.len())
@@ -192,18 +238,33 @@ pub async fn import(
     let path = file.clone();
     // The whole file is read and checked before the first message goes out.
     let captured = blocking("read the capture file", move || read_file(&path)).await?;
-    let back = Back { act: Act::Import, source: file_words(&file), to, why, answers };
-    let copies = captured.into_iter().map(|captured| (None, captured)).collect();
+    let back = Back {
+        act: Act::Import,
+        source: file_words(&file),
+        to,
+        why,
+        answers,
+    };
+    let copies = captured
+        .into_iter()
+        .map(|captured| (None, captured))
+        .collect();
     put_back(shared, reporter, &connection, back, copies, cancel).await
 }
 
 fn read_file(path: &Path) -> Result<Vec<Captured>> {
     let reader = CaptureReader::open(path).map_err(capture_error)?;
-    reader.collect::<std::result::Result<_, _>>().map_err(capture_error)
+    reader
+        .collect::<std::result::Result<_, _>>()
+        .map_err(capture_error)
 }
 
 fn capture_error(error: crate::capture::CaptureError) -> Error {
-    Error::new(ErrorKind::ConfigInvalid, "read the capture file", error.to_string())
+    Error::new(
+        ErrorKind::ConfigInvalid,
+        "read the capture file",
+        error.to_string(),
+    )
 }
 
 /// Puts saved copies back.
@@ -221,22 +282,35 @@ pub async fn restore(
     let connection = shared.connection(connection)?;
     let copies = saved(shared, &which).await?;
     if copies.is_empty() {
-        return Err(Error::new(ErrorKind::NotFound, "restore", "there is no saved copy that was not restored yet")
-            .advise("`dlo runs` shows the runs; a copy is restored once."));
+        return Err(Error::new(
+            ErrorKind::NotFound,
+            "restore",
+            "there is no saved copy that was not restored yet",
+        )
+        .advise("`dlo runs` shows the runs; a copy is restored once."));
     }
     let source = match &which {
         RestoreWhich::Run(run) => format!("run {run}"),
         RestoreWhich::Ids(ids) => format!("{} saved copies", ids.len()),
         RestoreWhich::Destination(name) => name.clone(),
     };
-    let back = Back { act: Act::Restore, source, to, why, answers };
+    let back = Back {
+        act: Act::Restore,
+        source,
+        to,
+        why,
+        answers,
+    };
     put_back(shared, reporter, &connection, back, copies, cancel).await
 }
 
 type Copy = (Option<i64>, Captured);
 
 async fn saved(shared: &Shared, which: &RestoreWhich) -> Result<Vec<Copy>> {
-    let mut filter = CaptureFilter { restored: Restored::No, ..CaptureFilter::default() };
+    let mut filter = CaptureFilter {
+        restored: Restored::No,
+        ..CaptureFilter::default()
+    };
     match which {
         RestoreWhich::Run(run) => filter.run = Some(run.parse().map_err(journal_error)?),
         RestoreWhich::Destination(name) => filter.destination = Some(name.clone()),
@@ -257,7 +331,10 @@ async fn saved(shared: &Shared, which: &RestoreWhich) -> Result<Vec<Copy>> {
         })
         .map(|copy| copy.id)
         .collect();
-    let lines = audit.capture_lines(ids.clone()).await.map_err(journal_error)?;
+    let lines = audit
+        .capture_lines(ids.clone())
+        .await
+        .map_err(journal_error)?;
     ids.into_iter()
         .zip(lines)
         .map(|(id, line)| Ok((Some(id), parse_line(&line).map_err(capture_error)?)))
@@ -282,22 +359,47 @@ async fn put_back(
     cancel: &CancellationToken,
 ) -> Result<()> {
     may_change(connection, back.act.word())?;
-    let destination = back.to.clone().or_else(|| copies.first().map(|(_, captured)| captured.destination.clone()));
+    let destination = back.to.clone().or_else(|| {
+        copies
+            .first()
+            .map(|(_, captured)| captured.destination.clone())
+    });
     let destination = destination.unwrap_or_default();
     consented(connection, &destination, &back.why, &back.answers)?;
     let (items, ids) = items(connection, &back, copies).await?;
-    let run = begin(shared, connection, back.act, &destination, Some(back.source.clone()), &back.why, items.len()).await?;
+    let run = begin(
+        shared,
+        connection,
+        back.act,
+        &destination,
+        Some(back.source.clone()),
+        &back.why,
+        items.len(),
+    )
+    .await?;
     let control = RunControl::new(items.len() as u64);
-    reporter.tell(News::RunStarted { run: run.to_string(), total: items.len() as u64 }).await;
+    reporter
+        .tell(News::RunStarted {
+            run: run.to_string(),
+            total: items.len() as u64,
+        })
+        .await;
     shared.add_run(run.to_string(), control.clone());
-    let done = if back.act == Act::Restore { Outcome::Restored } else { Outcome::Settled };
+    let done = if back.act == Act::Restore {
+        Outcome::Restored
+    } else {
+        Outcome::Settled
+    };
     let work = Arc::new(Run {
         shared: shared.clone(),
         id: run.clone(),
         control: control.clone(),
         to: connection.session.clone(),
         originals: Originals::Leave,
-        pace: Pace { rate: None, atomicity: dlo_core::Atomicity::Each },
+        pace: Pace {
+            rate: None,
+            atomicity: dlo_core::Atomicity::Each,
+        },
         view: None,
         reporter: reporter.clone(),
         done,
@@ -311,15 +413,27 @@ async fn put_back(
         .filter_map(|(sequence, _)| ids.get(usize::try_from(sequence).ok()?).copied().flatten())
         .collect();
     if !restored.is_empty() {
-        shared.audit()?.mark_restored(restored, &run).await.map_err(journal_error)?;
+        shared
+            .audit()?
+            .mark_restored(restored, &run)
+            .await
+            .map_err(journal_error)?;
     }
     outcome?;
     work.finish(end_state(cancel)).await?;
     report(shared, reporter, &run, Vec::new()).await?;
-    if cancel.is_cancelled() { Err(Error::cancelled(back.act.word())) } else { Ok(()) }
+    if cancel.is_cancelled() {
+        Err(Error::cancelled(back.act.word()))
+    } else {
+        Ok(())
+    }
 }
 
-async fn items(connection: &Connection, back: &Back, copies: Vec<Copy>) -> Result<(Vec<Item>, Vec<Option<i64>>)> {
+async fn items(
+    connection: &Connection,
+    back: &Back,
+    copies: Vec<Copy>,
+) -> Result<(Vec<Item>, Vec<Option<i64>>)> {
     let chosen = match &back.to {
         Some(name) if name.starts_with("exchange:") => {
             Some(replay::target::named_target(name, AddressKind::Queue))
@@ -343,8 +457,14 @@ async fn items(connection: &Connection, back: &Back, copies: Vec<Copy>) -> Resul
 /// Where a captured message was. Another kind of broker has no such place.
 fn former_place(connection: &Connection, captured: &Captured) -> Result<Target> {
     if captured.broker != connection.broker {
-        let what = format!("these messages come from {}, and this is {}", captured.broker, connection.broker);
-        return Err(Error::new(ErrorKind::Refused, "put the messages back", what).advise("Name the destination with --to."));
+        let what = format!(
+            "these messages come from {}, and this is {}",
+            captured.broker, connection.broker
+        );
+        return Err(
+            Error::new(ErrorKind::Refused, "put the messages back", what)
+                .advise("Name the destination with --to."),
+        );
     }
     let address = match captured.delivery.position {
         Position::Offset { .. } => Address::topic(&captured.destination),
@@ -359,7 +479,9 @@ fn former_place(connection: &Connection, captured: &Captured) -> Result<Target> 
 
 fn item(sequence: u64, target: Target, captured: Captured) -> Item {
     let mut message = captured.delivery.message.clone();
-    message.headers.retain(|header| !MISREAD.contains(&header.name.as_str()));
+    message
+        .headers
+        .retain(|header| !MISREAD.contains(&header.name.as_str()));
     Item {
         sequence,
         row: None,
@@ -368,7 +490,11 @@ fn item(sequence: u64, target: Target, captured: Captured) -> Item {
         position: position_text(&captured.delivery.position),
         target: replay::target::words(&target),
         order_key: order_key(&message),
-        outgoing: Arc::new(Outgoing { target, message, time: None }),
+        outgoing: Arc::new(Outgoing {
+            target,
+            message,
+            time: None,
+        }),
         copy: None,
     }
 }

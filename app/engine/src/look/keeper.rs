@@ -49,7 +49,9 @@ impl JournalKeeper {
                 destination: self.destination.clone(),
                 target: Some(self.destination.clone()),
                 who: self.shared.settings.who.clone(),
-                why: Some("rescue: giving these messages back would have destroyed them".to_owned()),
+                why: Some(
+                    "rescue: giving these messages back would have destroyed them".to_owned(),
+                ),
                 plan: "{}".to_owned(),
                 total: 0,
             };
@@ -60,16 +62,24 @@ impl JournalKeeper {
 
     /// Records what became of the rescued messages. When the look failed they stay open, to be restored.
     pub async fn finish(&self, returned: &Result<Returned>) {
-        let (Some(run), Ok(audit), Ok(_)) = (self.run.get(), self.shared.audit(), returned) else { return };
+        let (Some(run), Ok(audit), Ok(_)) = (self.run.get(), self.shared.audit(), returned) else {
+            return;
+        };
         let steps = (0..self.kept.load(Ordering::Acquire))
-            .map(|seq| Step::new(seq, Outcome::Settled).detail("put back as a confirmed copy at the end of the queue"))
+            .map(|seq| {
+                Step::new(seq, Outcome::Settled)
+                    .detail("put back as a confirmed copy at the end of the queue")
+            })
             .collect();
         let recorded = match audit.record(run, steps).await {
             Ok(()) => audit.finish(run, RunState::Done).await,
             Err(error) => Err(error),
         };
         if let Err(error) = recorded {
-            tracing::error!(run = run.as_str(), "the rescue was not recorded as done: {error}");
+            tracing::error!(
+                run = run.as_str(),
+                "the rescue was not recorded as done: {error}"
+            );
         }
     }
 }
@@ -84,8 +94,17 @@ impl Keeper for JournalKeeper {
             position: position_text(&delivery.position),
             sha256: delivery.message.sha256(),
             target: Some(self.destination.clone()),
-            capture: Some(capture::to_line(delivery, self.broker, &self.destination, death.as_ref())),
+            capture: Some(capture::to_line(
+                delivery,
+                self.broker,
+                &self.destination,
+                death.as_ref(),
+            )),
         };
-        self.shared.audit()?.intend(run, Reach::Started, vec![intent]).await.map_err(journal_error)
+        self.shared
+            .audit()?
+            .intend(run, Reach::Started, vec![intent])
+            .await
+            .map_err(journal_error)
     }
 }

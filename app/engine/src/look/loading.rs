@@ -10,6 +10,7 @@ use super::OpenLook;
 use crate::{
     dead_letter,
     event::News,
+    group::Grouping,
     records::position_text,
     shared::{Reporter, Shared, lock},
     store::{NewRow, RowState},
@@ -42,19 +43,33 @@ pub async fn load(
             page = pages.recv() => page,
         };
         match page {
-            None => break Ok(News::LookEnded { look: look.id, progress: Default::default() }),
+            None => {
+                break Ok(News::LookEnded {
+                    look: look.id,
+                    progress: Default::default(),
+                });
+            }
             Some(Err(error)) => break Err(error),
             Some(Ok(page)) => {
                 let end = page.end;
                 take_in(look, page, &resolved);
                 if let Some(why) = pause_reason(look, end) {
-                    break Ok(News::LookPaused { look: look.id, progress: Default::default(), why });
+                    break Ok(News::LookPaused {
+                        look: look.id,
+                        progress: Default::default(),
+                        why,
+                    });
                 }
             }
         }
         if reported.elapsed() >= PROGRESS {
             reported = Instant::now();
-            reporter.tell(News::LookProgress { look: look.id, progress: look.progress() }).await;
+            reporter
+                .tell(News::LookProgress {
+                    look: look.id,
+                    progress: look.progress(),
+                })
+                .await;
         }
     };
     stop.cancel();
@@ -73,25 +88,47 @@ async fn tell_end(reporter: &Reporter, look: &OpenLook, outcome: Result<News>) -
     let now = look.progress();
     match outcome {
         Ok(News::LookPaused { look, why, .. }) => {
-            reporter.tell(News::LookPaused { look, progress: now, why }).await;
+            reporter
+                .tell(News::LookPaused {
+                    look,
+                    progress: now,
+                    why,
+                })
+                .await;
             Ok(())
         }
         Ok(_) => {
-            reporter.tell(News::LookEnded { look: look.id, progress: now }).await;
+            reporter
+                .tell(News::LookEnded {
+                    look: look.id,
+                    progress: now,
+                })
+                .await;
             Ok(())
         }
         Err(error) => {
-            reporter.tell(News::LookProgress { look: look.id, progress: now }).await;
+            reporter
+                .tell(News::LookProgress {
+                    look: look.id,
+                    progress: now,
+                })
+                .await;
             Err(error)
         }
     }
 }
 
-async fn read_pages(look: Arc<OpenLook>, sender: mpsc::Sender<Result<Page>>, stop: CancellationToken) {
+async fn read_pages(
+    look: Arc<OpenLook>,
+    sender: mpsc::Sender<Result<Page>>,
+    stop: CancellationToken,
+) {
     loop {
         let page = look.look.next(PAGE, &stop).await;
         let last = page.as_ref().map_or(true, |page| page.end);
-        let cancelled = page.as_ref().is_err_and(|error| error.kind() == dlo_core::ErrorKind::Cancelled);
+        let cancelled = page
+            .as_ref()
+            .is_err_and(|error| error.kind() == dlo_core::ErrorKind::Cancelled);
         if cancelled || sender.send(page).await.is_err() || last || stop.is_cancelled() {
             return;
         }
@@ -101,7 +138,11 @@ async fn read_pages(look: Arc<OpenLook>, sender: mpsc::Sender<Result<Page>>, sto
 /// Why loading pauses here although there may be more.
 fn pause_reason(look: &OpenLook, end: bool) -> Option<String> {
     if look.ask.follow == Follow::Tail {
-        let dropped = if look.view.is_full() { look.view.drop_oldest() } else { 0 };
+        let dropped = if look.view.is_full() {
+            look.view.drop_oldest()
+        } else {
+            0
+        };
         lock(&look.progress).dropped += u64::from(dropped);
         return None;
     }
@@ -109,24 +150,29 @@ fn pause_reason(look: &OpenLook, end: bool) -> Option<String> {
         return Some("The memory set aside for one look is used up.".to_owned());
     }
     let shown = u64::from(look.view.len());
-    let more = lock(&look.progress).total.value.is_some_and(|total| total > shown);
-    (end && shown >= look.ask.limit && more)
-        .then(|| format!("The limit of {} messages for one look is reached.", look.ask.limit))
+    let more = lock(&look.progress)
+        .total
+        .value
+        .is_some_and(|total| total > shown);
+    (end && shown >= look.ask.limit && more).then(|| {
+        format!(
+            "The limit of {} messages for one look is reached.",
+            look.ask.limit
+        )
+    })
 }
 
 /// Appends a page: deaths are read, groups found, resolved ones marked.
 fn take_in(look: &OpenLook, page: Page, resolved: &HashSet<String>) {
     let mut rows = Vec::with_capacity(page.deliveries.len());
     {
-        let mut grouper = lock(&look.grouper);
-        let mut next = look.view.len();
+        let mut grouping = lock(&look.grouping);
         for delivery in &page.deliveries {
-            rows.push(understand(look, &mut grouper, delivery, next, resolved));
-            next += 1;
+            rows.push(understand(look, &mut grouping, delivery, resolved));
         }
         if !rows.is_empty() {
             look.view.append(page.deliveries.iter().zip(rows));
-            look.view.set_groups(grouper.rows());
+            look.view.set_groups(labels(&grouping));
         }
     }
     let mut progress = lock(&look.progress);
@@ -142,21 +188,45 @@ fn take_in(look: &OpenLook, page: Page, resolved: &HashSet<String>) {
     }
 }
 
+fn labels(grouping: &Grouping) -> Vec<(String, String)> {
+    let class = |group: &crate::group::Group| {
+        group
+            .hint
+            .as_ref()
+            .map(|hint| hint.class.word().to_owned())
+            .unwrap_or_default()
+    };
+    grouping
+        .groups()
+        .iter()
+        .map(|group| (group.label.clone(), class(group)))
+        .collect()
+}
+
 fn understand(
     look: &OpenLook,
-    grouper: &mut crate::group::Grouper,
+    grouping: &mut Grouping,
     delivery: &Delivery,
-    row: u32,
     resolved: &HashSet<String>,
 ) -> NewRow {
     let death = dead_letter::read(delivery, &look.connection.headers);
-    let attempts = death.as_ref().and_then(dead_letter::Death::attempt_count).or(delivery.delivery_count);
+    let attempts = death
+        .as_ref()
+        .and_then(dead_letter::Death::attempt_count)
+        .or(delivery.delivery_count);
     let is_resolved = !resolved.is_empty() && resolved.contains(&position_text(&delivery.position));
     NewRow {
-        group: grouper.add(death.as_ref(), row),
+        group: grouping.add(death.as_ref()),
         attempts: attempts.and_then(|count| u32::try_from(count).ok()),
-        time: death.as_ref().and_then(dead_letter::Death::failed_at).or(delivery.time),
-        state: if is_resolved { RowState::Resolved } else { RowState::Here },
+        time: death
+            .as_ref()
+            .and_then(dead_letter::Death::failed_at)
+            .or(delivery.time),
+        state: if is_resolved {
+            RowState::Resolved
+        } else {
+            RowState::Here
+        },
     }
 }
 
@@ -165,6 +235,11 @@ async fn resolved_positions(shared: &Shared, look: &OpenLook) -> HashSet<String>
     if look.destination.capability.settle_ack {
         return HashSet::new();
     }
-    let Ok(audit) = shared.audit() else { return HashSet::new() };
-    audit.resolved_positions(&look.connection.label, &look.address().name).await.unwrap_or_default()
+    let Ok(audit) = shared.audit() else {
+        return HashSet::new();
+    };
+    audit
+        .resolved_positions(&look.connection.label, &look.address().name)
+        .await
+        .unwrap_or_default()
 }

@@ -28,10 +28,21 @@ pub async fn open(
     let look = shared.look(id)?;
     let delivery = delivery(&look, row)?;
     let recipe = recipe(shared, &look, decode).await?;
-    let (body, key) = shared.schemas.decode(&look.connection, &delivery, recipe.as_deref()).await?;
+    let (body, key) = shared
+        .schemas
+        .decode(&look.connection, &delivery, recipe.as_deref())
+        .await?;
     let death = dead_letter::read(&delivery, &look.connection.headers);
     let history = history(shared, &look, &delivery).await;
-    let opened = Opened { look: id, row, delivery, death, body, key, history };
+    let opened = Opened {
+        look: id,
+        row,
+        delivery,
+        death,
+        body,
+        key,
+        history,
+    };
     reporter.tell(News::Opened(Arc::new(opened))).await;
     Ok(())
 }
@@ -43,23 +54,48 @@ pub async fn follow(shared: &Arc<Shared>, reporter: &Reporter, id: LookId, row: 
     let death = dead_letter::read(&delivery, &look.connection.headers);
     let place = death.as_ref().and_then(record_place);
     let Some((topic, partition, offset)) = place else {
-        return Err(Error::new(ErrorKind::Unsupported, "follow the pointer", "this dead letter names no record to read")
-            .advise("Its Why tab shows what it points to."));
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "follow the pointer",
+            "this dead letter names no record to read",
+        )
+        .advise("Its Why tab shows what it points to."));
     };
     let (target, note) = fetch(&look, &topic, partition, offset).await?;
-    reporter.tell(News::Pointed { look: id, row, target: target.map(Arc::new), note }).await;
+    reporter
+        .tell(News::Pointed {
+            look: id,
+            row,
+            target: target.map(Arc::new),
+            note,
+        })
+        .await;
     Ok(())
 }
 
 /// Where the record is that a death points to, or that it was copied from.
 fn record_place(death: &dead_letter::Death) -> Option<(String, i32, i64)> {
-    death.all().find_map(|death| match (&death.pointer, &death.origin) {
-        (Some(Pointer::Record { topic, partition, offset }), _) => Some((topic.clone(), *partition, *offset)),
-        (_, origin) => Some((origin.topic.clone()?, origin.partition?, origin.offset?)),
-    })
+    death
+        .all()
+        .find_map(|death| match (&death.pointer, &death.origin) {
+            (
+                Some(Pointer::Record {
+                    topic,
+                    partition,
+                    offset,
+                }),
+                _,
+            ) => Some((topic.clone(), *partition, *offset)),
+            (_, origin) => Some((origin.topic.clone()?, origin.partition?, origin.offset?)),
+        })
 }
 
-async fn fetch(look: &OpenLook, topic: &str, partition: i32, offset: i64) -> Result<(Option<Delivery>, String)> {
+async fn fetch(
+    look: &OpenLook,
+    topic: &str,
+    partition: i32,
+    offset: i64,
+) -> Result<(Option<Delivery>, String)> {
     let position = Position::Offset { partition, offset };
     let address = Address::topic(topic);
     let found = look
@@ -81,7 +117,12 @@ async fn fetch(look: &OpenLook, topic: &str, partition: i32, offset: i64) -> Res
 
 fn delivery(look: &OpenLook, row: u32) -> Result<Delivery> {
     look.view.delivery(row).ok_or_else(|| {
-        Error::new(ErrorKind::NotFound, "open the message", "it is no longer loaded").advise("Look again.")
+        Error::new(
+            ErrorKind::NotFound,
+            "open the message",
+            "it is no longer loaded",
+        )
+        .advise("Look again.")
     })
 }
 
@@ -92,22 +133,40 @@ async fn recipe(shared: &Shared, look: &OpenLook, decode: DecodeAs) -> Result<Op
         DecodeAs::Recipe(recipe) => Ok(Some(recipe)),
         DecodeAs::Remember(recipe) => {
             let value = (!recipe.is_empty()).then(|| recipe.clone());
-            let kept = shared.audit()?.set_choice(Choice::Decoding, place, destination, value.map(|v| format!("{v:?}")));
+            let kept = shared.audit()?.set_choice(
+                Choice::Decoding,
+                place,
+                destination,
+                value.map(|v| format!("{v:?}")),
+            );
             kept.await.map_err(journal_error)?;
             Ok((!recipe.is_empty()).then_some(recipe))
         }
         DecodeAs::Detected => {
-            let Ok(audit) = shared.audit() else { return Ok(None) };
-            let kept = audit.choice(Choice::Decoding, place, destination).await.unwrap_or_default();
+            let Ok(audit) = shared.audit() else {
+                return Ok(None);
+            };
+            let kept = audit
+                .choice(Choice::Decoding, place, destination)
+                .await
+                .unwrap_or_default();
             Ok(kept.and_then(|text| serde_json::from_str(&text).ok()))
         }
     }
 }
 
-async fn history(shared: &Shared, look: &OpenLook, delivery: &Delivery) -> Vec<crate::event::AuditLine> {
-    let Ok(audit) = shared.audit() else { return Vec::new() };
+async fn history(
+    shared: &Shared,
+    look: &OpenLook,
+    delivery: &Delivery,
+) -> Vec<crate::event::AuditLine> {
+    let Ok(audit) = shared.audit() else {
+        return Vec::new();
+    };
     let message = delivery.message.clone();
-    let Ok(sha256) = blocking("hash the body", move || Ok(message.sha256())).await else { return Vec::new() };
+    let Ok(sha256) = blocking("hash the body", move || Ok(message.sha256())).await else {
+        return Vec::new();
+    };
     let filter = AuditFilter {
         sha256: Some(sha256),
         profile: Some(look.connection.label.clone()),

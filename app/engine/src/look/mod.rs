@@ -2,8 +2,8 @@
 
 mod filter;
 mod keeper;
-mod message;
 mod loading;
+mod message;
 
 use std::{
     sync::{
@@ -13,13 +13,15 @@ use std::{
     time::Duration,
 };
 
-use dlo_core::{Address, Destination, Error, ErrorKind, Look, LookCost, LookRequest, Millis, Result, Returned};
+use dlo_core::{
+    Address, Destination, Error, ErrorKind, Look, LookCost, LookRequest, Millis, Result, Returned,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     command::{ConnectionId, LookAsk, LookId},
     event::{LookOpened, LookProgress, News},
-    group::Grouper,
+    group::Grouping,
     shared::{Connection, Reporter, Shared, lock},
     store::{Budget, LookView, RowState},
 };
@@ -38,7 +40,7 @@ pub struct OpenLook {
     pub ask: LookAsk,
     pub look: Arc<dyn Look>,
     pub view: Arc<LookView>,
-    grouper: Mutex<Grouper>,
+    grouping: Mutex<Grouping>,
     progress: Mutex<LookProgress>,
     keeper: Arc<JournalKeeper>,
     /// One loader at a time; also keeps an act from settling what is being loaded.
@@ -54,11 +56,10 @@ impl OpenLook {
     }
 
     pub fn progress(&self) -> LookProgress {
-        LookProgress { hold: self.look.hold(), ..lock(&self.progress).clone() }
-    }
-
-    pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        LookProgress {
+            hold: self.look.hold(),
+            ..lock(&self.progress).clone()
+        }
     }
 }
 
@@ -73,7 +74,13 @@ pub async fn cost(
     let open = shared.connection(connection)?;
     let request = request(&ask, Arc::new(dlo_core::NoKeeper));
     let cost = open.session.cost(&address, &request).await?;
-    reporter.tell(News::Cost { connection, address, cost }).await;
+    reporter
+        .tell(News::Cost {
+            connection,
+            address,
+            cost,
+        })
+        .await;
     Ok(())
 }
 
@@ -88,9 +95,16 @@ pub async fn open(
 ) -> Result<()> {
     let connection = shared.connection(connection)?;
     let destination = connection.session.describe(&address).await?;
-    let keeper = Arc::new(JournalKeeper::new(shared.clone(), &connection, &destination.address));
+    let keeper = Arc::new(JournalKeeper::new(
+        shared.clone(),
+        &connection,
+        &destination.address,
+    ));
     let request = request(&ask, keeper.clone());
-    let cost = connection.session.cost(&destination.address, &request).await?;
+    let cost = connection
+        .session
+        .cost(&destination.address, &request)
+        .await?;
     let look = tokio::select! {
         () = cancel.cancelled() => return Err(Error::cancelled("look")),
         opened = connection.session.look(&destination.address, request) => opened?,
@@ -100,7 +114,7 @@ pub async fn open(
         destination,
         look,
         view: LookView::new(Budget::default()),
-        grouper: Mutex::new(Grouper::default()),
+        grouping: Mutex::default(),
         progress: Mutex::default(),
         keeper,
         loading: tokio::sync::Mutex::default(),
@@ -154,7 +168,12 @@ pub async fn further(
 pub async fn extend(shared: &Arc<Shared>, reporter: &Reporter, id: LookId) -> Result<()> {
     let look = shared.look(id)?;
     look.look.extend().await?;
-    reporter.tell(News::LookProgress { look: id, progress: look.progress() }).await;
+    reporter
+        .tell(News::LookProgress {
+            look: id,
+            progress: look.progress(),
+        })
+        .await;
     Ok(())
 }
 
@@ -185,7 +204,9 @@ pub async fn give_back(shared: &Arc<Shared>, look: &OpenLook) -> Result<Returned
 async fn keep_alive(look: Arc<OpenLook>, reporter: Reporter) {
     loop {
         let wait = match look.look.hold() {
-            Some(hold) => Duration::from_millis(u64::try_from(hold.until.since(Millis::now()) / 2).unwrap_or(0)),
+            Some(hold) => Duration::from_millis(
+                u64::try_from(hold.until.since(Millis::now()) / 2).unwrap_or(0),
+            ),
             None => look.ask.hold / 2,
         };
         tokio::select! {
@@ -206,7 +227,10 @@ async fn extend_or_lose(look: &OpenLook) -> Option<String> {
     /// Time that a polite return takes at most.
     const MARGIN: i64 = 60_000;
     let hold = look.look.hold()?;
-    if hold.at_most_until.is_some_and(|end| end.since(Millis::now()) < MARGIN) {
+    if hold
+        .at_most_until
+        .is_some_and(|end| end.since(Millis::now()) < MARGIN)
+    {
         return match look.look.close().await {
             Ok(returned) => Some(format!(
                 "The broker's time limit for holding came near, so {} messages were given back. Look again to go on.",

@@ -26,13 +26,19 @@ pub trait BodyEditor {
 
 fn set_header(message: &mut Message, name: &str, text: &str) {
     let value = Value::text(text);
-    let mut found = message.headers.iter_mut().filter(|header| header.name == name);
+    let mut found = message
+        .headers
+        .iter_mut()
+        .filter(|header| header.name == name);
     match found.next() {
         // The broker's type stays when it is one for text or bytes.
         Some(header) if matches!(header.typed.value, Value::Bytes(_)) => header.typed.value = value,
         Some(header) => *header = Header::new(name, text_kind(&header.typed.kind), value),
         None => {
-            let kind = message.headers.first().map_or("longstr", |header| text_kind(&header.typed.kind));
+            let kind = message
+                .headers
+                .first()
+                .map_or("longstr", |header| text_kind(&header.typed.kind));
             message.headers.push(Header::new(name, kind, value));
         }
     }
@@ -49,11 +55,17 @@ fn text_kind(kind: &str) -> &'static str {
 
 fn rename_header(message: &mut Message, from: &str, to: &str) -> Result<(), String> {
     let mut renamed = false;
-    for header in message.headers.iter_mut().filter(|header| header.name == from) {
+    for header in message
+        .headers
+        .iter_mut()
+        .filter(|header| header.name == from)
+    {
         to.clone_into(&mut header.name);
         renamed = true;
     }
-    renamed.then_some(()).ok_or_else(|| format!("it has no header {from}"))
+    renamed
+        .then_some(())
+        .ok_or_else(|| format!("it has no header {from}"))
 }
 
 #[cfg(test)]
@@ -71,13 +83,25 @@ mod tests {
     #[test]
     fn header_edits_keep_order_and_types() {
         let mut message = Message {
-            headers: vec![Header::new("a", "String", Value::text("1")), Header::new("b", "Number.int", Value::text("2"))],
+            headers: vec![
+                Header::new("a", "String", Value::text("1")),
+                Header::new("b", "Number.int", Value::text("2")),
+            ],
             ..Message::default()
         };
         let edits = [
-            Edit::SetHeader { name: "b".to_owned(), text: "3".to_owned() },
-            Edit::SetHeader { name: "c".to_owned(), text: "4".to_owned() },
-            Edit::RenameHeader { from: "a".to_owned(), to: "z".to_owned() },
+            Edit::SetHeader {
+                name: "b".to_owned(),
+                text: "3".to_owned(),
+            },
+            Edit::SetHeader {
+                name: "c".to_owned(),
+                text: "4".to_owned(),
+            },
+            Edit::RenameHeader {
+                from: "a".to_owned(),
+                to: "z".to_owned(),
+            },
         ];
         for edit in &edits {
             assert_eq!(apply(edit, &mut message, &NoBody), Ok(()));
@@ -88,7 +112,10 @@ mod tests {
             Header::new("c", "String", Value::text("4")),
         ];
         assert_eq!(message.headers, expected);
-        let missing = Edit::RenameHeader { from: "nope".to_owned(), to: "x".to_owned() };
+        let missing = Edit::RenameHeader {
+            from: "nope".to_owned(),
+            to: "x".to_owned(),
+        };
         assert!(apply(&missing, &mut message, &NoBody).is_err());
     }
 }

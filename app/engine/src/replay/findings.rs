@@ -49,23 +49,48 @@ pub async fn of_replay(
     stale_updates(look, to, messages, cancel, &mut findings).await;
     if !messages.iter().any(|message| message.outgoing.is_some()) {
         let text = "No message can go; see the reason beside each.".to_owned();
-        findings.push(Finding { severity: Severity::Blocks, code: "nothing", text, messages: messages.len() as u64 });
+        findings.push(Finding {
+            severity: Severity::Blocks,
+            code: "nothing",
+            text,
+            messages: messages.len() as u64,
+        });
     }
     Ok(findings)
 }
 
-fn add(findings: &mut Vec<Finding>, severity: Severity, code: &'static str, messages: usize, text: impl Into<String>) {
-    findings.push(Finding { severity, code, text: text.into(), messages: messages as u64 });
+fn add(
+    findings: &mut Vec<Finding>,
+    severity: Severity,
+    code: &'static str,
+    messages: usize,
+    text: impl Into<String>,
+) {
+    findings.push(Finding {
+        severity,
+        code,
+        text: text.into(),
+        messages: messages as u64,
+    });
 }
 
 /// Messages that cannot go, by reason.
 fn refused(messages: &[PlannedMessage], findings: &mut Vec<Finding>) {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-    for why in messages.iter().filter_map(|message| message.refused.as_deref()) {
+    for why in messages
+        .iter()
+        .filter_map(|message| message.refused.as_deref())
+    {
         *reasons.entry(why).or_default() += 1;
     }
     for (why, count) in reasons {
-        add(findings, Severity::MustAnswer, "left-out", count, format!("{count} messages stay where they are: {why}."));
+        add(
+            findings,
+            Severity::MustAnswer,
+            "left-out",
+            count,
+            format!("{count} messages stay where they are: {why}."),
+        );
     }
 }
 
@@ -85,16 +110,29 @@ fn by_target(messages: &[PlannedMessage]) -> Vec<(Target, Going<'_>)> {
     targets
 }
 
-async fn of_target(to: &Connection, target: &Target, going: &Going<'_>, ask: &ReplayAsk, findings: &mut Vec<Finding>) {
+async fn of_target(
+    to: &Connection,
+    target: &Target,
+    going: &Going<'_>,
+    ask: &ReplayAsk,
+    findings: &mut Vec<Finding>,
+) {
     let (name, count) = (target::words(target), going.len());
     match to.session.routes(target).await {
         Ok(routes) if !routes.exists => {
-            let text = format!("{name} does not exist: nothing would be delivered, every message stays where it is.");
+            let text = format!(
+                "{name} does not exist: nothing would be delivered, every message stays where it is."
+            );
             add(findings, Severity::MustAnswer, "target-gone", count, text);
         }
         Ok(routes) => {
-            if routes.complete && routes.reaches.is_empty() && target.address.kind == AddressKind::Exchange {
-                let text = format!("No queue is bound to {name} with that key: nothing would be delivered.");
+            if routes.complete
+                && routes.reaches.is_empty()
+                && target.address.kind == AddressKind::Exchange
+            {
+                let text = format!(
+                    "No queue is bound to {name} with that key: nothing would be delivered."
+                );
                 add(findings, Severity::MustAnswer, "unroutable", count, text);
             } else if routes.reaches.len() > 1 {
                 let text = format!(
@@ -110,7 +148,8 @@ async fn of_target(to: &Connection, target: &Target, going: &Going<'_>, ask: &Re
         }
         Err(error) if error.kind() == ErrorKind::Unsupported => {}
         Err(error) => {
-            let text = format!("Who would get messages sent to {name} could not be found out: {error}");
+            let text =
+                format!("Who would get messages sent to {name} could not be found out: {error}");
             add(findings, Severity::Warning, "target-unknown", count, text);
         }
     }
@@ -121,13 +160,23 @@ async fn of_target(to: &Connection, target: &Target, going: &Going<'_>, ask: &Re
     }
 }
 
-fn of_destination(target: &Destination, going: &Going<'_>, ask: &ReplayAsk, findings: &mut Vec<Finding>) {
+fn of_destination(
+    target: &Destination,
+    going: &Going<'_>,
+    ask: &ReplayAsk,
+    findings: &mut Vec<Finding>,
+) {
     let (name, count) = (&target.address.name, going.len());
     if target.consumers.value == Some(0) {
-        let text = format!("Nobody consumes from {name} at the moment; the messages will wait there.");
+        let text =
+            format!("Nobody consumes from {name} at the moment; the messages will wait there.");
         add(findings, Severity::Warning, "no-consumer", count, text);
     }
-    if let Some(depth) = target.depth.value.filter(|depth| *depth > BACKLOG && target.address.kind == AddressKind::Queue) {
+    if let Some(depth) = target
+        .depth
+        .value
+        .filter(|depth| *depth > BACKLOG && target.address.kind == AddressKind::Queue)
+    {
         let text = format!("{name} has a backlog of {depth} messages; these come after them.");
         add(findings, Severity::Warning, "backlog", count, text);
     }
@@ -135,19 +184,28 @@ fn of_destination(target: &Destination, going: &Going<'_>, ask: &ReplayAsk, find
     if let Some(most) = capability.publish_max_bytes {
         let larger = going.iter().filter(|message| size(message) > most).count();
         if larger > 0 {
-            let text = format!("{larger} messages are larger than the {most} bytes that {name} takes; they will stay.");
+            let text = format!(
+                "{larger} messages are larger than the {most} bytes that {name} takes; they will stay."
+            );
             add(findings, Severity::MustAnswer, "too-large", larger, text);
         }
     }
     if let Some(most) = capability.publish_max_headers {
-        let over = going.iter().filter(|message| headers(message) > most as usize).count();
+        let over = going
+            .iter()
+            .filter(|message| headers(message) > most as usize)
+            .count();
         if over > 0 {
-            let text = format!("{over} messages have more than the {most} headers that {name} takes; they will stay.");
+            let text = format!(
+                "{over} messages have more than the {most} headers that {name} takes; they will stay."
+            );
             add(findings, Severity::MustAnswer, "headers", over, text);
         }
     }
     if capability.order_per_group {
-        let text = format!("{name} keeps order per group: each group is sent one message after the other, with fresh deduplication ids.");
+        let text = format!(
+            "{name} keeps order per group: each group is sent one message after the other, with fresh deduplication ids."
+        );
         add(findings, Severity::Fine, "group-order", count, text);
     }
     if ask.time == ReplayTime::Kept && !capability.publish_with_time {
@@ -155,17 +213,25 @@ fn of_destination(target: &Destination, going: &Going<'_>, ask: &ReplayAsk, find
         add(findings, Severity::Warning, "timestamp", count, text);
     }
     if ask.time == ReplayTime::Kept && target.retention.is_some() {
-        let text = format!("{name} deletes by time: a kept timestamp may be too old and expire at once.");
+        let text =
+            format!("{name} deletes by time: a kept timestamp may be too old and expire at once.");
         add(findings, Severity::Warning, "timestamp", count, text);
     }
 }
 
 fn size(message: &PlannedMessage) -> u64 {
-    message.outgoing.as_ref().and_then(|outgoing| outgoing.message.body.as_ref()).map_or(0, |body| body.len() as u64)
+    message
+        .outgoing
+        .as_ref()
+        .and_then(|outgoing| outgoing.message.body.as_ref())
+        .map_or(0, |body| body.len() as u64)
 }
 
 fn headers(message: &PlannedMessage) -> usize {
-    message.outgoing.as_ref().map_or(0, |outgoing| outgoing.message.headers.len())
+    message
+        .outgoing
+        .as_ref()
+        .map_or(0, |outgoing| outgoing.message.headers.len())
 }
 
 /// What the messages themselves tell: a time to live, a reply address, no place for our marks.
@@ -177,11 +243,17 @@ fn of_messages(
     findings: &mut Vec<Finding>,
 ) {
     let count = |wanted: &dyn Fn(&dlo_core::Message) -> bool| {
-        messages.iter().filter_map(|message| message.outgoing.as_ref()).filter(|outgoing| wanted(&outgoing.message)).count()
+        messages
+            .iter()
+            .filter_map(|message| message.outgoing.as_ref())
+            .filter(|outgoing| wanted(&outgoing.message))
+            .count()
     };
     let expiring = count(&|message| message.properties.contains_key("expiration"));
     if expiring > 0 {
-        let text = format!("{expiring} messages carry a time to live and may expire again before they are consumed.");
+        let text = format!(
+            "{expiring} messages carry a time to live and may expire again before they are consumed."
+        );
         add(findings, Severity::Warning, "expiration", expiring, text);
     }
     let replies = count(&|message| message.properties.contains_key("reply_to"));
@@ -192,7 +264,9 @@ fn of_messages(
     if ask.mark == Mark::WhereAllowed {
         let unmarked = count(&|message| !super::planner::can_mark(to, message));
         if unmarked > 0 {
-            let text = format!("{unmarked} messages have no room for our replay id, so their return is not recognised.");
+            let text = format!(
+                "{unmarked} messages have no room for our replay id, so their return is not recognised."
+            );
             add(findings, Severity::Warning, "no-mark", unmarked, text);
         }
     }
@@ -201,11 +275,22 @@ fn of_messages(
             "The messages go from {} to {}: header types become what the target has.",
             look.connection.broker, to.broker
         );
-        add(findings, Severity::MustAnswer, "other-broker", messages.len(), text);
+        add(
+            findings,
+            Severity::MustAnswer,
+            "other-broker",
+            messages.len(),
+            text,
+        );
     }
 }
 
-async fn replayed_before(shared: &Shared, look: &OpenLook, messages: &[PlannedMessage], findings: &mut Vec<Finding>) {
+async fn replayed_before(
+    shared: &Shared,
+    look: &OpenLook,
+    messages: &[PlannedMessage],
+    findings: &mut Vec<Finding>,
+) {
     let Ok(audit) = shared.audit() else { return };
     let prints = messages
         .iter()
@@ -222,9 +307,22 @@ async fn replayed_before(shared: &Shared, look: &OpenLook, messages: &[PlannedMe
         return;
     }
     let newest = earlier.iter().flatten().max_by_key(|replay| replay.time);
-    let when = newest.map_or(String::new(), |replay| format!(", last at {} by {} ({})", replay.time, replay.who, replay.outcome));
-    let text = format!("{again} messages with the same body were replayed from here before{when}. They may be processed twice.");
-    add(findings, Severity::MustAnswer, "replayed-before", again, text);
+    let when = newest.map_or(String::new(), |replay| {
+        format!(
+            ", last at {} by {} ({})",
+            replay.time, replay.who, replay.outcome
+        )
+    });
+    let text = format!(
+        "{again} messages with the same body were replayed from here before{when}. They may be processed twice."
+    );
+    add(
+        findings,
+        Severity::MustAnswer,
+        "replayed-before",
+        again,
+        text,
+    );
 }
 
 /// Newer records with the same key: replaying an older one would undo them.
@@ -237,13 +335,21 @@ async fn stale_updates(
 ) {
     let mut wanted: HashMap<(String, i32), BTreeMap<Bytes, i64>> = HashMap::new();
     for message in messages {
-        let Some((target, partition, offset, key)) = origin_of(look, message) else { continue };
-        let newest = wanted.entry((target, partition)).or_default().entry(key).or_insert(offset);
+        let Some((target, partition, offset, key)) = origin_of(look, message) else {
+            continue;
+        };
+        let newest = wanted
+            .entry((target, partition))
+            .or_default()
+            .entry(key)
+            .or_insert(offset);
         *newest = (*newest).max(offset);
     }
     let (mut stale, mut complete) = (0, true);
     for ((topic, partition), keys) in wanted {
-        let scanned = tokio::time::timeout(STALE_TIME, newer_keys(to, &topic, partition, &keys, cancel)).await;
+        let scanned =
+            tokio::time::timeout(STALE_TIME, newer_keys(to, &topic, partition, &keys, cancel))
+                .await;
         match scanned {
             Ok(Ok((found, all))) => {
                 stale += found.len();
@@ -260,7 +366,13 @@ async fn stale_updates(
         add(findings, Severity::MustAnswer, "stale", stale, text);
     } else if !complete {
         let text = "Whether newer records with the same key exist was not fully checked: the target is too large to scan here.";
-        add(findings, Severity::Warning, "stale-unknown", messages.len(), text);
+        add(
+            findings,
+            Severity::Warning,
+            "stale-unknown",
+            messages.len(),
+            text,
+        );
     }
 }
 
@@ -270,7 +382,10 @@ fn origin_of(look: &OpenLook, message: &PlannedMessage) -> Option<(String, i32, 
     let key = outgoing.message.key.clone().filter(|key| !key.is_empty())?;
     let delivery = look.view.delivery(message.row)?;
     let death = dead_letter::read(&delivery, &look.connection.headers)?;
-    let origin = death.all().map(|death| &death.origin).find(|origin| origin.offset.is_some())?;
+    let origin = death
+        .all()
+        .map(|death| &death.origin)
+        .find(|origin| origin.offset.is_some())?;
     let (topic, partition, offset) = (origin.topic.clone()?, origin.partition?, origin.offset?);
     (topic == outgoing.target.address.name).then_some((topic, partition, offset, key))
 }
@@ -284,14 +399,21 @@ async fn newer_keys(
     cancel: &CancellationToken,
 ) -> Result<(BTreeSet<Bytes>, bool)> {
     let first = keys.values().min().copied().unwrap_or_default() + 1;
-    let request = LookRequest { start: Start::Offsets(vec![(partition, first)]), ..LookRequest::new(STALE_SCAN) };
-    let scan = to.session.look(&dlo_core::Address::topic(topic), request).await?;
+    let request = LookRequest {
+        start: Start::Offsets(vec![(partition, first)]),
+        ..LookRequest::new(STALE_SCAN)
+    };
+    let scan = to
+        .session
+        .look(&dlo_core::Address::topic(topic), request)
+        .await?;
     let (mut found, mut seen) = (BTreeSet::new(), 0);
     let all = loop {
         let page = scan.next(2000, cancel).await?;
         seen += page.deliveries.len() as u64;
         for delivery in &page.deliveries {
-            if let (Some(key), Position::Offset { offset, .. }) = (&delivery.message.key, &delivery.position)
+            if let (Some(key), Position::Offset { offset, .. }) =
+                (&delivery.message.key, &delivery.position)
                 && keys.get(key).is_some_and(|died| offset > died)
             {
                 found.insert(key.clone());
@@ -309,9 +431,11 @@ async fn newer_keys(
 pub fn plan_truncate(look: &OpenLook, plan: &mut Plan) -> Result<()> {
     if !look.destination.capability.truncate {
         let why = "the topic does not allow to delete records (its cleanup policy lacks delete, or a permission is missing)";
-        return Err(dlo_core::Error::new(ErrorKind::Unsupported, "plan to delete records", why)
-            .with("destination", look.address().name.clone())
-            .advise("Leave the records: resolved ones are hidden, and retention removes them."));
+        return Err(
+            dlo_core::Error::new(ErrorKind::Unsupported, "plan to delete records", why)
+                .with("destination", look.address().name.clone())
+                .advise("Leave the records: resolved ones are hidden, and retention removes them."),
+        );
     }
     let before = resolved_prefixes(look);
     if before.is_empty() {
@@ -319,21 +443,41 @@ pub fn plan_truncate(look: &OpenLook, plan: &mut Plan) -> Result<()> {
         return Err(dlo_core::Error::new(ErrorKind::Refused, "plan to delete records", why)
             .advise("Look from the oldest message, and resolve or replay everything up to where you want to delete."));
     }
-    let records: i64 = before.iter().map(|(partition, offset)| offset - log_start(look, *partition)).sum();
-    let places: Vec<_> = before.iter().map(|(partition, offset)| format!("{partition}:{offset}")).collect();
+    let records: i64 = before
+        .iter()
+        .map(|(partition, offset)| offset - log_start(look, *partition))
+        .sum();
+    let places: Vec<_> = before
+        .iter()
+        .map(|(partition, offset)| format!("{partition}:{offset}"))
+        .collect();
     let text = format!(
         "Kafka deletes every record before {} for all readers, at most {records}. It cannot be undone; unlike a discard no copy is kept.",
         places.join(", ")
     );
-    add(&mut plan.findings, Severity::MustAnswer, "truncate", usize::try_from(records).unwrap_or(0), text);
-    plan.steps = vec![format!("Ask Kafka to delete the records of {} before {}.", look.address(), places.join(", "))];
+    add(
+        &mut plan.findings,
+        Severity::MustAnswer,
+        "truncate",
+        usize::try_from(records).unwrap_or(0),
+        text,
+    );
+    plan.steps = vec![format!(
+        "Ask Kafka to delete the records of {} before {}.",
+        look.address(),
+        places.join(", ")
+    )];
     plan.engine = "Kafka's DeleteRecords, which moves the start of a partition.".to_owned();
     plan.act = PlannedAct::Truncate { before };
     Ok(())
 }
 
 fn log_start(look: &OpenLook, partition: i32) -> i64 {
-    let known = look.destination.partitions.iter().find(|known| known.id == partition);
+    let known = look
+        .destination
+        .partitions
+        .iter()
+        .find(|known| known.id == partition);
     known.map_or(0, |partition| partition.log_start)
 }
 
@@ -344,12 +488,17 @@ fn resolved_prefixes(look: &OpenLook) -> Vec<(i32, i64)> {
         if let Some(row) = look.view.row(row)
             && let Position::Offset { partition, offset } = row.position
         {
-            offsets.entry(partition).or_default().push((offset, row.state == RowState::Resolved));
+            offsets
+                .entry(partition)
+                .or_default()
+                .push((offset, row.state == RowState::Resolved));
         }
     }
     let from_start = |partition: i32| match &look.ask.start {
         Start::Oldest => true,
-        Start::Offsets(from) => from.iter().any(|(id, offset)| *id == partition && *offset <= log_start(look, partition)),
+        Start::Offsets(from) => from
+            .iter()
+            .any(|(id, offset)| *id == partition && *offset <= log_start(look, partition)),
         // The newest ones are all there is when they are fewer than the limit.
         Start::Newest => u64::from(look.view.len()) < look.ask.limit,
         _ => false,

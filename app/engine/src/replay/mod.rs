@@ -2,7 +2,7 @@
 //!
 //! Making a plan changes nothing. Carrying it out is `act`.
 
-mod edits;
+pub(crate) mod edits;
 mod findings;
 pub mod plan;
 pub(crate) mod planner;

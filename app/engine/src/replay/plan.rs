@@ -56,11 +56,16 @@ pub enum PlannedAct {
     /// Publish null bodies for the keys.
     Tombstone,
     /// Delete everything before these offsets, as `(partition, first offset to stay)`.
-    Truncate { before: Vec<(i32, i64)> },
+    Truncate {
+        before: Vec<(i32, i64)>,
+    },
     /// Discard everything that was seen, and check the count after.
     Purge,
     /// The broker's own move.
-    Redrive { to: Option<Address>, rate: Option<u32> },
+    Redrive {
+        to: Option<Address>,
+        rate: Option<u32>,
+    },
 }
 
 impl PlannedAct {

@@ -5,7 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use dlo_core::{Browse, Delivery, Error, ErrorKind, Header, Message, Millis, Outgoing, Position, Result, Target, Value};
+use dlo_core::{
+    Browse, Delivery, Error, ErrorKind, Header, Message, Millis, Outgoing, Position, Result,
+    Target, Value,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -53,10 +56,11 @@ pub async fn plan(
         Act::Purge => plan_purge(&look, &rows, &mut plan)?,
         Act::Unresolve => plan_unresolve(&look, &rows, &mut plan),
         Act::Tombstone => plan_tombstone(&look, &rows, &mut plan)?,
-        Act::Truncate => super::findings::plan_truncate(&look, &mut plan)?,
+        Act::Truncate => findings::plan_truncate(&look, &mut plan)?,
         Act::Redrive { to, rate } => plan_redrive(&look, to, rate, &mut plan).await?,
     }
-    plan.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    plan.findings
+        .sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let plan = Arc::new(plan);
     shared.add_plan(plan.clone());
     reporter.tell(News::Planned(plan)).await;
@@ -102,7 +106,15 @@ async fn plan_replay(
         }
         for row in stride {
             if let Some(delivery) = look.view.delivery(*row) {
-                messages.push(plan_message(shared, look, &to, &ask, chosen.as_ref(), *row, delivery));
+                messages.push(plan_message(
+                    shared,
+                    look,
+                    &to,
+                    &ask,
+                    chosen.as_ref(),
+                    *row,
+                    delivery,
+                ));
             }
         }
         tokio::task::yield_now().await;
@@ -129,15 +141,27 @@ async fn plan_replay(
 
 /// A target chosen by name is checked once: its kind comes from the broker.
 async fn chosen_target(to: &Connection, ask: &ReplayAsk) -> Result<Option<Resolved>> {
-    let crate::command::Route::To(name) = &ask.route else { return Ok(None) };
+    let crate::command::Route::To(name) = &ask.route else {
+        return Ok(None);
+    };
     if name.starts_with("exchange:") {
         return Ok(None);
     }
     let evidence = "chosen by the operator".to_owned();
     match resolve_name(to, name).await {
-        Ok(address) => Ok(Some(Resolved { target: Target::new(address), evidence })),
+        Ok(address) => Ok(Some(Resolved {
+            target: Target::new(address),
+            evidence,
+        })),
         // It may be there and only not to be described; publishing will tell, and the plan warns.
-        Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => Ok(None),
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::PermissionDenied | ErrorKind::NotFound
+            ) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
@@ -153,11 +177,22 @@ fn plan_message(
 ) -> PlannedMessage {
     let death = dead_letter::read(&delivery, &look.connection.headers);
     let resolved = match chosen {
-        Some(resolved) if resolved.target.address == look.destination.address && to.id == look.connection.id => {
-            Err(format!("{} is the dead-letter destination itself; choose another target", look.address()))
+        Some(resolved)
+            if resolved.target.address == look.destination.address
+                && to.id == look.connection.id =>
+        {
+            Err(format!(
+                "{} is the dead-letter destination itself; choose another target",
+                look.address()
+            ))
         }
         Some(resolved) => Ok(with_partition(resolved, ask, death.as_ref())),
-        None => target::resolve(&ask.route, ask.partitioning, death.as_ref(), &look.destination),
+        None => target::resolve(
+            &ask.route,
+            ask.partitioning,
+            death.as_ref(),
+            &look.destination,
+        ),
     };
     let mut planned = PlannedMessage {
         row,
@@ -174,10 +209,25 @@ fn plan_message(
         Ok(resolved) => {
             planned.target = Some(target::words(&resolved.target));
             planned.evidence = resolved.evidence;
-            match compose(shared, look, to, ask, row, &delivery, death.as_ref(), &mut planned.changes) {
+            match compose(
+                shared,
+                look,
+                to,
+                ask,
+                row,
+                &delivery,
+                death.as_ref(),
+                &mut planned.changes,
+            ) {
                 Ok(message) => {
-                    let time = (ask.time == ReplayTime::Kept).then_some(delivery.time).flatten();
-                    planned.outgoing = Some(Arc::new(Outgoing { target: resolved.target, message, time }));
+                    let time = (ask.time == ReplayTime::Kept)
+                        .then_some(delivery.time)
+                        .flatten();
+                    planned.outgoing = Some(Arc::new(Outgoing {
+                        target: resolved.target,
+                        message,
+                        time,
+                    }));
                 }
                 Err(why) => planned.refused = Some(why),
             }
@@ -194,7 +244,10 @@ fn with_partition(resolved: &Resolved, ask: &ReplayAsk, death: Option<&Death>) -
 }
 
 /// What goes out: the message without the marks of its death, with the edits, and a list of what differs.
-#[expect(clippy::too_many_arguments, reason = "each is a different part of the plan")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "each is a different part of the plan"
+)]
 fn compose(
     shared: &Shared,
     look: &OpenLook,
@@ -205,14 +258,24 @@ fn compose(
     death: Option<&Death>,
     changes: &mut Vec<Change>,
 ) -> Result<Message, String> {
-    if death.is_some_and(|death| death.all().any(|death| death.pointer.is_some())) && ask.unwrap == Unwrap::No {
-        let holds_nothing = delivery.message.body.as_ref().is_none_or(bytes::Bytes::is_empty);
+    if death.is_some_and(|death| death.all().any(|death| death.pointer.is_some()))
+        && ask.unwrap == Unwrap::No
+    {
+        let holds_nothing = delivery
+            .message
+            .body
+            .as_ref()
+            .is_none_or(bytes::Bytes::is_empty);
         if holds_nothing && !ask.drafts.contains_key(&row) {
             return Err("it holds no message, only a pointer to one; follow it and replay the record itself".to_owned());
         }
     }
     let original = &delivery.message;
-    let mut message = ask.drafts.get(&row).cloned().unwrap_or_else(|| original.clone());
+    let mut message = ask
+        .drafts
+        .get(&row)
+        .cloned()
+        .unwrap_or_else(|| original.clone());
     if ask.unwrap == Unwrap::Yes {
         let inner = wrapped::unwrap(delivery).ok_or("it is no wrapper around another message")?;
         message = inner.message;
@@ -236,7 +299,13 @@ fn compose(
 fn compare_edited(before: &Message, after: &Message, changes: &mut Vec<Change>) {
     let mut edited = |what: String, before: Option<String>, after: Option<String>| {
         let why = "edited".to_owned();
-        changes.push(Change { kind: ChangeKind::Edited, what, before, after, why });
+        changes.push(Change {
+            kind: ChangeKind::Edited,
+            what,
+            before,
+            after,
+            why,
+        });
     };
     let shown = |bytes: &Option<bytes::Bytes>| bytes.as_ref().map(|bytes| preview(bytes, SHOWN));
     if before.body != after.body {
@@ -257,13 +326,22 @@ fn compare_edited(before: &Message, after: &Message, changes: &mut Vec<Change>) 
             edited(format!("property {name}"), Some(value_text(value)), new);
         }
     }
-    for (name, value) in after.properties.iter().filter(|(name, _)| !before.properties.contains_key(*name)) {
+    for (name, value) in after
+        .properties
+        .iter()
+        .filter(|(name, _)| !before.properties.contains_key(*name))
+    {
         edited(format!("property {name}"), None, Some(value_text(value)));
     }
 }
 
 fn names<'a>(before: &'a Message, after: &'a Message) -> Vec<&'a str> {
-    let mut names: Vec<&str> = before.headers.iter().chain(&after.headers).map(|header| header.name.as_str()).collect();
+    let mut names: Vec<&str> = before
+        .headers
+        .iter()
+        .chain(&after.headers)
+        .map(|header| header.name.as_str())
+        .collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -330,16 +408,28 @@ pub fn mark_header(broker: &str, name: &str, value: String) -> Header {
 /// Order of sending: oldest first in each partition; lock brokers deliver in order already.
 fn in_order(messages: &mut [PlannedMessage]) {
     messages.sort_by(|a, b| match (&a.position, &b.position) {
-        (Position::Offset { partition: p, offset: o }, Position::Offset { partition: q, offset: r }) => {
-            (o, p).cmp(&(r, q)).then_with(|| p.cmp(q))
-        }
+        (
+            Position::Offset {
+                partition: p,
+                offset: o,
+            },
+            Position::Offset {
+                partition: q,
+                offset: r,
+            },
+        ) => (o, p).cmp(&(r, q)).then_with(|| p.cmp(q)),
         _ => a.row.cmp(&b.row),
     });
 }
 
 fn replay_steps(look: &OpenLook, messages: &[PlannedMessage], ask: &ReplayAsk) -> Vec<String> {
-    let going = messages.iter().filter(|message| message.outgoing.is_some()).count();
-    let mut steps = vec![format!("Write {going} messages with a copy of each to the journal, before anything is sent.")];
+    let going = messages
+        .iter()
+        .filter(|message| message.outgoing.is_some())
+        .count();
+    let mut steps = vec![format!(
+        "Write {going} messages with a copy of each to the journal, before anything is sent."
+    )];
     if let Some(canary) = &ask.canary {
         steps.push(format!(
             "Send {} first and watch for {} s; stop if more than {} % come back.",
@@ -348,12 +438,21 @@ fn replay_steps(look: &OpenLook, messages: &[PlannedMessage], ask: &ReplayAsk) -
             canary.stop_percent
         ));
     }
-    let rate = ask.rate.map_or("as fast as the broker confirms".to_owned(), |rate| format!("{rate} a second at most"));
-    steps.push(format!("Publish in order, {rate}, and wait for each confirmation."));
+    let rate = ask
+        .rate
+        .map_or("as fast as the broker confirms".to_owned(), |rate| {
+            format!("{rate} a second at most")
+        });
+    steps.push(format!(
+        "Publish in order, {rate}, and wait for each confirmation."
+    ));
     steps.push(if look.destination.capability.settle_ack {
         format!("Remove each confirmed message from {}.", look.address())
     } else {
-        format!("Mark each confirmed message of {} as resolved; the broker keeps it.", look.address())
+        format!(
+            "Mark each confirmed message of {} as resolved; the broker keeps it.",
+            look.address()
+        )
     });
     steps
 }
@@ -374,14 +473,21 @@ fn bare(look: &OpenLook, row: u32) -> Option<PlannedMessage> {
 
 fn plan_discard(look: &OpenLook, rows: &[u32], plan: &mut Plan) {
     let can_remove = look.destination.capability.settle_ack;
-    plan.act = if can_remove { PlannedAct::Discard } else { PlannedAct::Resolve };
+    plan.act = if can_remove {
+        PlannedAct::Discard
+    } else {
+        PlannedAct::Resolve
+    };
     plan.messages = rows.iter().filter_map(|row| bare(look, *row)).collect();
     let count = plan.messages.len();
     plan.steps = vec![format!("Save a copy of {count} messages in the journal.")];
     plan.steps.push(if can_remove {
         format!("Remove them from {}. They can be restored.", look.address())
     } else {
-        format!("Mark them as resolved: {} keeps its records, they are hidden here.", look.address())
+        format!(
+            "Mark them as resolved: {} keeps its records, they are hidden here.",
+            look.address()
+        )
     });
     plan.engine = if can_remove {
         "Saved first, then acknowledged one by one.".to_owned()
@@ -392,8 +498,12 @@ fn plan_discard(look: &OpenLook, rows: &[u32], plan: &mut Plan) {
 
 fn plan_purge(look: &OpenLook, rows: &[u32], plan: &mut Plan) -> Result<()> {
     if look.destination.capability.browse != Browse::ByLock {
-        return Err(Error::new(ErrorKind::Unsupported, "plan the purge", "this destination cannot be emptied message by message")
-            .advise("Resolve its messages, then delete the resolved prefix (truncate)."));
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "plan the purge",
+            "this destination cannot be emptied message by message",
+        )
+        .advise("Resolve its messages, then delete the resolved prefix (truncate)."));
     }
     plan_discard(look, rows, plan);
     plan.act = PlannedAct::Purge;
@@ -409,7 +519,8 @@ fn plan_purge(look: &OpenLook, rows: &[u32], plan: &mut Plan) -> Result<()> {
         ),
         messages: rows.len() as u64,
     });
-    plan.steps.push("Check afterwards that the count went down by as many.".to_owned());
+    plan.steps
+        .push("Check afterwards that the count went down by as many.".to_owned());
     Ok(())
 }
 
@@ -420,7 +531,10 @@ fn resolved_rows(look: &OpenLook) -> Vec<u32> {
 fn plan_unresolve(look: &OpenLook, rows: &[u32], plan: &mut Plan) {
     plan.act = PlannedAct::Unresolve;
     plan.messages = rows.iter().filter_map(|row| bare(look, *row)).collect();
-    plan.steps = vec![format!("Show {} messages again that were marked as resolved.", rows.len())];
+    plan.steps = vec![format!(
+        "Show {} messages again that were marked as resolved.",
+        rows.len()
+    )];
     plan.engine = "Only the journal changes.".to_owned();
 }
 
@@ -435,18 +549,28 @@ fn plan_tombstone(look: &OpenLook, rows: &[u32], plan: &mut Plan) -> Result<()> 
     let mut newest: HashMap<bytes::Bytes, PlannedMessage> = HashMap::new();
     let mut without_key = 0;
     for row in rows {
-        let Some(delivery) = look.view.delivery(*row) else { continue };
-        let (Some(key), Some(mut planned)) = (delivery.message.key.clone(), bare(look, *row)) else {
+        let Some(delivery) = look.view.delivery(*row) else {
+            continue;
+        };
+        let (Some(key), Some(mut planned)) = (delivery.message.key.clone(), bare(look, *row))
+        else {
             without_key += 1;
             continue;
         };
-        let message = Message { key: Some(key.clone()), ..Message::default() };
+        let message = Message {
+            key: Some(key.clone()),
+            ..Message::default()
+        };
         let mut target = Target::new(look.address().clone());
         if let Position::Offset { partition, .. } = delivery.position {
             target.partitioning = dlo_core::Partitioning::Exact(partition);
         }
         planned.target = Some(target::words(&target));
-        planned.outgoing = Some(Arc::new(Outgoing { target, message, time: None::<Millis> }));
+        planned.outgoing = Some(Arc::new(Outgoing {
+            target,
+            message,
+            time: None::<Millis>,
+        }));
         newest.insert(key, planned);
     }
     let mut messages: Vec<_> = newest.into_values().collect();
@@ -455,7 +579,9 @@ fn plan_tombstone(look: &OpenLook, rows: &[u32], plan: &mut Plan) -> Result<()> 
         plan.findings.push(Finding {
             severity: Severity::Warning,
             code: "no-key",
-            text: format!("{without_key} messages have no key, and a tombstone needs one; they are left out."),
+            text: format!(
+                "{without_key} messages have no key, and a tombstone needs one; they are left out."
+            ),
             messages: without_key,
         });
     }
@@ -465,23 +591,41 @@ fn plan_tombstone(look: &OpenLook, rows: &[u32], plan: &mut Plan) -> Result<()> 
         text: "Every older record of these keys goes with them at the next compaction, not only the selected ones.".to_owned(),
         messages: messages.len() as u64,
     });
-    plan.steps = vec![format!("Publish {} records with a null value to {}.", messages.len(), look.address())];
+    plan.steps = vec![format!(
+        "Publish {} records with a null value to {}.",
+        messages.len(),
+        look.address()
+    )];
     plan.messages = messages.into();
-    plan.engine = "Kafka's compaction removes the older records of a key some time after its tombstone.".to_owned();
+    plan.engine =
+        "Kafka's compaction removes the older records of a key some time after its tombstone."
+            .to_owned();
     Ok(())
 }
 
-async fn plan_redrive(look: &OpenLook, to: Option<String>, rate: Option<u32>, plan: &mut Plan) -> Result<()> {
+async fn plan_redrive(
+    look: &OpenLook,
+    to: Option<String>,
+    rate: Option<u32>,
+    plan: &mut Plan,
+) -> Result<()> {
     if !look.destination.capability.redrive {
-        return Err(Error::new(ErrorKind::Unsupported, "plan the move", "the broker has no mover for this destination")
-            .with("destination", look.address().name.clone())
-            .advise("Replay the messages instead."));
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "plan the move",
+            "the broker has no mover for this destination",
+        )
+        .with("destination", look.address().name.clone())
+        .advise("Replay the messages instead."));
     }
     let to = match to {
         Some(name) => Some(resolve_name(&look.connection, &name).await?),
         None => None,
     };
-    let target = to.as_ref().map_or("where each message came from".to_owned(), ToString::to_string);
+    let target = to.as_ref().map_or(
+        "where each message came from".to_owned(),
+        ToString::to_string,
+    );
     plan.findings.push(Finding {
         severity: Severity::MustAnswer,
         code: "redrive",
@@ -491,10 +635,14 @@ async fn plan_redrive(look: &OpenLook, to: Option<String>, rate: Option<u32>, pl
     });
     plan.steps = vec![
         "Give back what this look holds, so that the move can see it.".to_owned(),
-        format!("Ask the broker to move all messages of {} to {target}.", look.address()),
+        format!(
+            "Ask the broker to move all messages of {} to {target}.",
+            look.address()
+        ),
         "Follow its progress; cancelling leaves what was moved.".to_owned(),
     ];
-    plan.targets.insert(target, look.destination.depth.value.unwrap_or_default());
+    plan.targets
+        .insert(target, look.destination.depth.value.unwrap_or_default());
     plan.act = PlannedAct::Redrive { to, rate };
     plan.engine = "The broker's own mover: fastest for a whole untouched queue.".to_owned();
     Ok(())

@@ -16,7 +16,10 @@ pub struct Resolved {
 
 impl Resolved {
     fn new(address: Address, evidence: impl Into<String>) -> Self {
-        Self { target: Target::new(address), evidence: evidence.into() }
+        Self {
+            target: Target::new(address),
+            evidence: evidence.into(),
+        }
     }
 }
 
@@ -35,7 +38,10 @@ pub fn resolve(
         Route::Auto => automatic(death, from).ok_or_else(|| missing("queue, topic or exchange"))?,
     };
     if resolved.target.address == from.address {
-        return Err(format!("{} is the dead-letter destination itself; choose another target", from.address));
+        return Err(format!(
+            "{} is the dead-letter destination itself; choose another target",
+            from.address
+        ));
     }
     let origin = death.and_then(|death| death.all().find_map(|death| death.origin.partition));
     resolved.target.partitioning = partition.resolve(origin);
@@ -45,8 +51,12 @@ pub fn resolve(
 /// What a target is called on the screen and in the journal.
 pub fn words(target: &Target) -> String {
     match (&target.address.kind, &target.routing_key) {
-        (AddressKind::Exchange, Some(key)) if target.address.name.is_empty() => format!("default exchange, key {key}"),
-        (AddressKind::Exchange, Some(key)) => format!("exchange {}, key {key}", target.address.name),
+        (AddressKind::Exchange, Some(key)) if target.address.name.is_empty() => {
+            format!("default exchange, key {key}")
+        }
+        (AddressKind::Exchange, Some(key)) => {
+            format!("exchange {}, key {key}", target.address.name)
+        }
         (AddressKind::Exchange, None) => format!("exchange {}", target.address.name),
         _ => target.address.name.clone(),
     }
@@ -61,7 +71,9 @@ fn automatic(death: Option<&Death>, from: &Destination) -> Option<Resolved> {
     if from.address.kind == AddressKind::Topic {
         return topic(death, from);
     }
-    queue(death, from).or_else(|| exchange(death)).or_else(|| topic(death, from))
+    queue(death, from)
+        .or_else(|| exchange(death))
+        .or_else(|| topic(death, from))
 }
 
 fn queue(death: Option<&Death>, from: &Destination) -> Option<Resolved> {
@@ -74,7 +86,10 @@ fn queue(death: Option<&Death>, from: &Destination) -> Option<Resolved> {
     if let Some(death) = told
         && let Some(name) = &death.origin.queue
     {
-        return Some(Resolved::new(Address::queue(name), evidence(death, "origin.queue")));
+        return Some(Resolved::new(
+            Address::queue(name),
+            evidence(death, "origin.queue"),
+        ));
     }
     only_source(from, AddressKind::Queue)
 }
@@ -84,7 +99,10 @@ fn topic(death: Option<&Death>, from: &Destination) -> Option<Resolved> {
     if let Some(death) = told
         && let Some(name) = &death.origin.topic
     {
-        return Some(Resolved::new(Address::topic(name), evidence(death, "origin.topic")));
+        return Some(Resolved::new(
+            Address::topic(name),
+            evidence(death, "origin.topic"),
+        ));
     }
     only_source(from, AddressKind::Topic)
 }
@@ -100,13 +118,25 @@ fn exchange(death: Option<&Death>) -> Option<Resolved> {
 
 /// The one destination whose dead letters come here, when there is just one.
 fn only_source(from: &Destination, kind: AddressKind) -> Option<Resolved> {
-    let [only] = from.sources.as_slice() else { return None };
-    let address = Address { kind, name: only.clone() };
-    Some(Resolved::new(address, format!("the only source of {}", from.address)))
+    let [only] = from.sources.as_slice() else {
+        return None;
+    };
+    let address = Address {
+        kind,
+        name: only.clone(),
+    };
+    Some(Resolved::new(
+        address,
+        format!("the only source of {}", from.address),
+    ))
 }
 
 fn evidence(death: &Death, field: &str) -> String {
-    death.from.get(field).cloned().unwrap_or_else(|| death.dialect.to_string())
+    death
+        .from
+        .get(field)
+        .cloned()
+        .unwrap_or_else(|| death.dialect.to_string())
 }
 
 /// A target as a person writes it: `exchange:NAME/KEY`, `queue:NAME`, `topic:NAME`, or a plain name of the given kind.
@@ -116,15 +146,28 @@ pub fn named_target(text: &str, plain: AddressKind) -> Target {
         Some(("topic", name)) => Target::new(Address::topic(name)),
         Some(("exchange", rest)) => {
             let (name, key) = rest.split_once('/').unwrap_or((rest, ""));
-            Target { routing_key: Some(key.to_owned()), ..Target::new(Address::exchange(name)) }
+            Target {
+                routing_key: Some(key.to_owned()),
+                ..Target::new(Address::exchange(name))
+            }
         }
-        _ => Target::new(Address { kind: plain, name: text.to_owned() }),
+        _ => Target::new(Address {
+            kind: plain,
+            name: text.to_owned(),
+        }),
     }
 }
 
 fn named(text: &str, from: &Destination) -> Resolved {
-    let kind = if from.address.kind == AddressKind::Topic { AddressKind::Topic } else { AddressKind::Queue };
-    Resolved { target: named_target(text, kind), evidence: "chosen by the operator".to_owned() }
+    let kind = if from.address.kind == AddressKind::Topic {
+        AddressKind::Topic
+    } else {
+        AddressKind::Queue
+    };
+    Resolved {
+        target: named_target(text, kind),
+        evidence: "chosen by the operator".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -134,14 +177,19 @@ mod tests {
 
     fn death(class: &str, queue: &str) -> Death {
         let mut death = Death::new("RabbitMQ", Confidence::Sure);
-        death.reason = Reason { class: Some(class.to_owned()), ..Reason::default() };
+        death.reason = Reason {
+            class: Some(class.to_owned()),
+            ..Reason::default()
+        };
         death.origin = Origin {
             queue: Some(queue.to_owned()),
             exchange: Some("shop".to_owned()),
             routing_keys: vec!["order.new".to_owned()],
             ..Origin::default()
         };
-        death.from.insert("origin.queue".to_owned(), "x-death[0].queue".to_owned());
+        death
+            .from
+            .insert("origin.queue".to_owned(), "x-death[0].queue".to_owned());
         death
     }
 
@@ -151,7 +199,10 @@ mod tests {
 
     fn check(route: Route, death: Option<&Death>, expected: Result<&str, &str>) {
         let resolved = resolve(&route, ReplayPartition::ByKey, death, &dlq());
-        let shown = resolved.as_ref().map(|resolved| words(&resolved.target)).map_err(Clone::clone);
+        let shown = resolved
+            .as_ref()
+            .map(|resolved| words(&resolved.target))
+            .map_err(Clone::clone);
         match (shown, expected) {
             (Ok(shown), Ok(expected)) => assert_eq!(shown, expected),
             (Err(shown), Err(expected)) => assert!(shown.contains(expected), "{shown}"),
@@ -163,8 +214,16 @@ mod tests {
     fn the_failed_queue_comes_first_and_the_exchange_on_request() {
         let death = death("rejected", "orders");
         check(Route::Auto, Some(&death), Ok("orders"));
-        check(Route::Exchange, Some(&death), Ok("exchange shop, key order.new"));
-        check(Route::To("exchange:shop/a.b".to_owned()), Some(&death), Ok("exchange shop, key a.b"));
+        check(
+            Route::Exchange,
+            Some(&death),
+            Ok("exchange shop, key order.new"),
+        );
+        check(
+            Route::To("exchange:shop/a.b".to_owned()),
+            Some(&death),
+            Ok("exchange shop, key a.b"),
+        );
     }
 
     #[test]
@@ -180,7 +239,10 @@ mod tests {
         let mut from = dlq();
         from.sources = vec!["orders".to_owned()];
         let resolved = resolve(&Route::Auto, ReplayPartition::ByKey, None, &from);
-        assert_eq!(resolved.map(|resolved| resolved.evidence), Ok("the only source of orders.dlq".to_owned()));
+        assert_eq!(
+            resolved.map(|resolved| resolved.evidence),
+            Ok("the only source of orders.dlq".to_owned())
+        );
         from.sources.push("pay".to_owned());
         assert!(resolve(&Route::Auto, ReplayPartition::ByKey, None, &from).is_err());
     }

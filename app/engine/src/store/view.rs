@@ -42,6 +42,11 @@ pub enum RowState {
 }
 
 impl RowState {
+    /// True when it still waits for somebody.
+    pub fn is_open(self) -> bool {
+        self == Self::Here
+    }
+
     /// True when an act can still be done on it.
     pub fn can_act(self) -> bool {
         matches!(self, Self::Here | Self::Resolved)
@@ -104,9 +109,19 @@ struct Inner {
     /// The first row that is still kept; a live tail drops whole chunks.
     first: u32,
     bytes: u64,
-    groups: Vec<GroupRow>,
+    /// Label and class of each group.
+    groups: Vec<(String, String)>,
+    tally: Vec<Tally>,
     /// Counts every change, so that the window knows when to look again.
     version: u64,
+}
+
+/// Rows of one group.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    count: u64,
+    open: u64,
+    first: u32,
 }
 
 /// Some rows that arrived together.
@@ -195,6 +210,9 @@ impl LookView {
         if entries.is_empty() {
             return first;
         }
+        for (row, entry) in (first..).zip(&entries) {
+            inner.count(entry.group, entry.state, row);
+        }
         inner.rows += u32::try_from(entries.len()).unwrap_or(0);
         inner.bytes += bytes.len() as u64 + (entries.len() * size_of::<Entry>()) as u64;
         inner.chunks.push(Chunk {
@@ -220,15 +238,31 @@ impl LookView {
         inner.first - before
     }
 
-    /// Replaces the groups.
-    pub fn set_groups(&self, groups: Vec<GroupRow>) {
+    /// Replaces label and class of the groups, by their number.
+    pub fn set_groups(&self, groups: Vec<(String, String)>) {
         let mut inner = self.write();
         inner.groups = groups;
         inner.version += 1;
     }
 
+    /// The groups by their number.
     pub fn groups(&self) -> Vec<GroupRow> {
-        self.read().groups.clone()
+        let inner = self.read();
+        let tally = inner
+            .tally
+            .iter()
+            .copied()
+            .chain(std::iter::repeat(Tally::default()));
+        let rows = (0..).zip(&inner.groups).zip(tally);
+        rows.map(|((id, (label, class)), tally)| GroupRow {
+            id,
+            label: label.clone(),
+            class: class.clone(),
+            open: tally.open,
+            count: tally.count,
+            first: tally.first,
+        })
+        .collect()
     }
 
     /// Sets the state of some rows.
@@ -236,7 +270,13 @@ impl LookView {
         let mut inner = self.write();
         for row in rows {
             if let Some((chunk, index)) = inner.find(row) {
-                inner.chunks[chunk].entries[index].state = state;
+                let entry = &mut inner.chunks[chunk].entries[index];
+                let (group, before) = (entry.group as usize, entry.state);
+                entry.state = state;
+                if let Some(tally) = inner.tally.get_mut(group) {
+                    tally.open += u64::from(state.is_open());
+                    tally.open -= u64::from(before.is_open());
+                }
             }
         }
         inner.version += 1;
@@ -295,9 +335,9 @@ impl LookView {
         })
     }
 
-    /// Rows that can still be acted on, in order.
+    /// Rows that still wait for somebody, in order.
     pub fn open_rows(&self) -> Vec<u32> {
-        self.rows_where(|state| state.can_act() && state != RowState::Resolved)
+        self.rows_where(RowState::is_open)
     }
 
     /// Rows whose state is wanted, in order.
@@ -329,6 +369,19 @@ impl LookView {
 }
 
 impl Inner {
+    fn count(&mut self, group: u32, state: RowState, row: u32) {
+        let group = group as usize;
+        if group >= self.tally.len() {
+            self.tally.resize(group + 1, Tally::default());
+        }
+        let tally = &mut self.tally[group];
+        if tally.count == 0 {
+            tally.first = row;
+        }
+        tally.count += 1;
+        tally.open += u64::from(state.is_open());
+    }
+
     fn find(&self, row: u32) -> Option<(usize, usize)> {
         let chunk = self
             .chunks
