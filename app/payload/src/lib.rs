@@ -46,6 +46,7 @@ mod input;
 mod layers;
 mod limits;
 mod recipe;
+pub mod registry;
 mod report;
 mod schemas;
 mod time;

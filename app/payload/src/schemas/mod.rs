@@ -122,6 +122,22 @@ impl Schema {
         self.parsed().map(|_| ())
     }
 
+    /// The CRC-64-AVRO fingerprint, for Avro schemas that can be understood.
+    pub fn fingerprint(&self) -> Option<u64> {
+        match self.parsed() {
+            Ok(Parsed::Avro(schema)) => Some(schema.fingerprint()),
+            _ => None,
+        }
+    }
+
+    /// The full names of the Protobuf messages a payload could be; none for other kinds.
+    pub fn message_names(&self) -> Vec<String> {
+        match self.parsed() {
+            Ok(Parsed::Protobuf(schema)) => schema.message_names(),
+            _ => Vec::new(),
+        }
+    }
+
     pub(crate) fn parsed(&self) -> Result<&Parsed, String> {
         self.parsed
             .get_or_init(|| self.parse())
