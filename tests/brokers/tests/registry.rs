@@ -193,7 +193,7 @@ async fn json_schema_validates_against_another_version() {
     let Some(registry) = Registry::from_environment() else {
         return;
     };
-    let one = json!({"title": registry.prefix, "type": "object"}).to_string();
+    let one = json!({"$schema": "http://json-schema.org/draft-07/schema#", "title": registry.prefix, "type": "object"}).to_string();
     let two =
         json!({"title": registry.prefix, "type": "object", "required": ["currency"]}).to_string();
     let id = registry.register("js-value", "JSON", &one, json!([])).await;
