@@ -3,6 +3,11 @@
 //! `with registry -- cargo test -p dlo-brokers --test registry` starts one and sets
 //! `DLO_TEST_REGISTRY`; without it the tests say that they were skipped.
 
+#![allow(
+    clippy::expect_used,
+    reason = "the whole file is a test that may fail loudly"
+)]
+
 use dlo_payload::registry::{RegistryConfig, Resolver};
 use dlo_payload::{
     Header, Input, Lookup, SchemaKey, SchemaKind, SchemaSource as _, Settings, compare, validate,
@@ -195,7 +200,7 @@ async fn json_schema_validates_against_another_version() {
     };
     let one = json!({"$schema": "http://json-schema.org/draft-07/schema#", "title": registry.prefix, "type": "object"}).to_string();
     let two =
-        json!({"title": registry.prefix, "type": "object", "required": ["currency"]}).to_string();
+        json!({"$schema": "http://json-schema.org/draft-07/schema#", "title": registry.prefix, "type": "object", "required": ["currency"]}).to_string();
     let id = registry.register("js-value", "JSON", &one, json!([])).await;
     registry.register("js-value", "JSON", &two, json!([])).await;
     let resolver = registry.resolver();
