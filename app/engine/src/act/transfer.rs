@@ -385,11 +385,7 @@ async fn put_back(
         })
         .await;
     shared.add_run(run.to_string(), control.clone());
-    let done = if back.act == Act::Restore {
-        Outcome::Restored
-    } else {
-        Outcome::Settled
-    };
+    let done = Outcome::Settled;
     let work = Arc::new(Run {
         shared: shared.clone(),
         id: run.clone(),

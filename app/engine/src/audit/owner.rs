@@ -84,8 +84,25 @@ pub fn current_person() -> String {
     let name = ["USER", "LOGNAME", "USERNAME"]
         .iter()
         .filter_map(|name| std::env::var(name).ok())
-        .find(|name| !name.is_empty());
+        .find(|name| !name.is_empty())
+        .or_else(name_of_user_id);
     format!("{}@{}", name.as_deref().unwrap_or("unknown"), host())
+}
+
+/// The name of the process's user by the system's list of users, for services and containers without `USER`.
+#[cfg(unix)]
+fn name_of_user_id() -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let id = fs::metadata("/proc/self").ok()?.uid().to_string();
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    let mut fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let user = fields.find(|fields| fields.get(2) == Some(&id.as_str()))?;
+    user.first().map(|name| (*name).to_owned())
+}
+
+#[cfg(not(unix))]
+fn name_of_user_id() -> Option<String> {
+    None
 }
 
 fn folder(path: &Path) -> PathBuf {

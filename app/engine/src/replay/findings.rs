@@ -19,6 +19,7 @@ use crate::{
     command::{Mark, ReplayAsk, ReplayTime},
     dead_letter,
     look::OpenLook,
+    profile::Mode,
     records::position_text,
     shared::{Connection, Shared},
     store::RowState,
@@ -74,6 +75,16 @@ fn add(
     });
 }
 
+/// How grave it is that something other than the failed consumer could be touched: on production a person must accept it,
+/// elsewhere it is said and goes on.
+fn harm(connection: &Connection) -> Severity {
+    if connection.mode == Mode::Production {
+        Severity::MustAnswer
+    } else {
+        Severity::Warning
+    }
+}
+
 /// Messages that cannot go, by reason.
 fn refused(messages: &[PlannedMessage], findings: &mut Vec<Finding>) {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
@@ -86,7 +97,7 @@ fn refused(messages: &[PlannedMessage], findings: &mut Vec<Finding>) {
     for (why, count) in reasons {
         add(
             findings,
-            Severity::MustAnswer,
+            Severity::Warning,
             "left-out",
             count,
             format!("{count} messages stay where they are: {why}."),
@@ -123,7 +134,7 @@ async fn of_target(
             let text = format!(
                 "{name} does not exist: nothing would be delivered, every message stays where it is."
             );
-            add(findings, Severity::MustAnswer, "target-gone", count, text);
+            add(findings, Severity::Warning, "target-gone", count, text);
         }
         Ok(routes) => {
             if routes.complete
@@ -133,14 +144,14 @@ async fn of_target(
                 let text = format!(
                     "No queue is bound to {name} with that key: nothing would be delivered."
                 );
-                add(findings, Severity::MustAnswer, "unroutable", count, text);
+                add(findings, Severity::Warning, "unroutable", count, text);
             } else if routes.reaches.len() > 1 {
                 let text = format!(
                     "{name} reaches {} consumers or queues, not only the one that failed: {}.",
                     routes.reaches.len(),
                     routes.reaches.join(", ")
                 );
-                add(findings, Severity::MustAnswer, "fan-out", count, text);
+                add(findings, harm(to), "fan-out", count, text);
             }
             for note in routes.notes {
                 add(findings, Severity::Warning, "target", count, note);
@@ -187,7 +198,7 @@ fn of_destination(
             let text = format!(
                 "{larger} messages are larger than the {most} bytes that {name} takes; they will stay."
             );
-            add(findings, Severity::MustAnswer, "too-large", larger, text);
+            add(findings, Severity::Warning, "too-large", larger, text);
         }
     }
     if let Some(most) = capability.publish_max_headers {
@@ -199,7 +210,7 @@ fn of_destination(
             let text = format!(
                 "{over} messages have more than the {most} headers that {name} takes; they will stay."
             );
-            add(findings, Severity::MustAnswer, "headers", over, text);
+            add(findings, Severity::Warning, "headers", over, text);
         }
     }
     if capability.order_per_group {
@@ -277,7 +288,7 @@ fn of_messages(
         );
         add(
             findings,
-            Severity::MustAnswer,
+            harm(to),
             "other-broker",
             messages.len(),
             text,
@@ -318,7 +329,7 @@ async fn replayed_before(
     );
     add(
         findings,
-        Severity::MustAnswer,
+        harm(&look.connection),
         "replayed-before",
         again,
         text,
@@ -363,7 +374,7 @@ async fn stale_updates(
         let text = format!(
             "For {least}{stale} keys there are newer records in the target already: replaying the old one may undo them."
         );
-        add(findings, Severity::MustAnswer, "stale", stale, text);
+        add(findings, harm(to), "stale", stale, text);
     } else if !complete {
         let text = "Whether newer records with the same key exist was not fully checked: the target is too large to scan here.";
         add(
