@@ -7,7 +7,7 @@ use dlo_engine::{
     event::{Connected, Listed, LookOpened, LookProgress},
 };
 
-use crate::progress::Progress;
+use crate::{args::Where, progress::Progress};
 
 /// A running engine and one task at a time.
 #[derive(Debug)]
@@ -110,19 +110,33 @@ impl Client {
         })
     }
 
+    /// Connects to a place, with a schema registry if one is named.
+    pub async fn connect_at(&mut self, at: &Where) -> Result<std::sync::Arc<Connected>> {
+        self.connect_with(&at.place, at.registry.clone()).await
+    }
+
     pub async fn connect(&mut self, place: &str) -> Result<std::sync::Arc<Connected>> {
+        self.connect_with(place, None).await
+    }
+
+    async fn connect_with(
+        &mut self,
+        place: &str,
+        registry: Option<String>,
+    ) -> Result<std::sync::Arc<Connected>> {
         let ask = Ask::Connect {
             place: place.to_owned(),
             secrets: Secrets::default(),
+            registry,
         };
-        self.ask_for(ask, |news| {
+        let pick = |news| {
             if let News::Connected(connected) = news {
                 Some(connected)
             } else {
                 None
             }
-        })
-        .await
+        };
+        self.ask_for(ask, pick).await
     }
 
     pub async fn find(

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
 fn registry() -> Registry {
     Registry::default()
         .with(dlo_rabbitmq::Rabbit)
+        .with(dlo_kafka::KafkaConnector)
         .with(dlo_sqs::Sqs)
         .with(MemoryConnector)
         .with(FileConnector::new(std::sync::Arc::new(read_capture)))

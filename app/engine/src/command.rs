@@ -52,10 +52,12 @@ pub enum Ask {
     RemoveProfile {
         name: String,
     },
-    /// Connects to a profile's name or a URL → `Connected`. `secrets` are those typed for this time only.
+    /// Connects to a profile's name or a URL → `Connected`. `secrets` are those typed for this time only; `registry` is a schema
+    /// registry's URL in place of the profile's.
     Connect {
         place: String,
         secrets: Secrets,
+        registry: Option<String>,
     },
     /// Closes its looks (everything is given back) and the connection.
     Disconnect {

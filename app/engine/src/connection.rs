@@ -73,25 +73,33 @@ pub async fn remove_profile(shared: &Arc<Shared>, reporter: &Reporter, name: Str
     profiles(shared, reporter).await
 }
 
-/// Connects to a profile's name or to a URL. A name is taken first.
+/// What is to be connected to.
+#[derive(Debug)]
+pub struct Wanted {
+    /// A profile's name or a URL. A name is taken first.
+    pub place: String,
+    /// Secrets typed for this time.
+    pub secrets: Secrets,
+    /// A schema registry's URL in place of the profile's.
+    pub registry: Option<String>,
+}
+
+/// Connects to a profile or a URL.
 pub async fn connect(
     shared: &Arc<Shared>,
     reporter: &Reporter,
-    place: String,
-    typed: Secrets,
+    wanted: Wanted,
     cancel: &CancellationToken,
 ) -> Result<()> {
-    let home = shared.settings.home.clone();
-    let wanted = place.clone();
-    let profile = blocking("read the profiles", move || {
-        crate::profile::find(&home, &wanted)
-    })
-    .await?;
-    let (profile, mut secrets, label) = match profile {
-        Some((profile, secrets)) => {
-            let label = profile.name.clone();
-            (profile, secrets, label)
-        }
+    let Wanted {
+        place,
+        secrets: typed,
+        registry,
+    } = wanted;
+    let (home, name, also_typed) = (shared.settings.home.clone(), place.clone(), typed.clone());
+    let find = move || crate::profile::find_with(&home, &name, &also_typed);
+    let (profile, mut secrets) = match blocking("read the profiles", find).await? {
+        Some(found) => found,
         None if !place.contains(':') => return Err(no_such_profile(&place)),
         None => (
             Profile {
@@ -99,19 +107,19 @@ pub async fn connect(
                 ..Profile::default()
             },
             Secrets::default(),
-            String::new(),
         ),
     };
     let (mut endpoint, in_url) = Endpoint::parse(&profile.url)?;
     for (name, secret) in in_url.iter().chain(typed.iter()) {
         secrets.insert(name, secret.clone());
     }
-    let label = if label.is_empty() {
+    let of_url = endpoint.options.remove("registry");
+    let label = if profile.name.is_empty() {
         endpoint.to_string()
     } else {
-        label
+        profile.name
     };
-    let registry = endpoint.options.remove("registry").or(profile.registry);
+    let registry = registry.or(of_url).or(profile.registry);
     let connector = shared.settings.registry.find(&endpoint)?;
     let session = tokio::select! {
         () = cancel.cancelled() => return Err(Error::cancelled("connect")),

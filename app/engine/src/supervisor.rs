@@ -116,8 +116,17 @@ async fn answer(
             keep,
         } => connection::import_profile(shared, reporter, profile, file, keep).await,
         Ask::RemoveProfile { name } => connection::remove_profile(shared, reporter, name).await,
-        Ask::Connect { place, secrets } => {
-            connection::connect(shared, reporter, place, secrets, cancel).await
+        Ask::Connect {
+            place,
+            secrets,
+            registry,
+        } => {
+            let wanted = connection::Wanted {
+                place,
+                secrets,
+                registry,
+            };
+            connection::connect(shared, reporter, wanted, cancel).await
         }
         Ask::Disconnect { connection } => {
             connection::disconnect(shared, reporter, connection).await

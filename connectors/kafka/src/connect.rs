@@ -48,6 +48,10 @@ impl Connector for KafkaConnector {
             .map_err(|_| Error::new(ErrorKind::Unexpected, "connect", "the task ended early"))??;
         Ok(Arc::new(KafkaSession::new(Arc::new(broker))))
     }
+
+    fn import(&self, text: &str) -> Result<(Endpoint, Secrets)> {
+        crate::properties::import(text)
+    }
 }
 
 fn open(settings: Settings) -> Result<Broker> {

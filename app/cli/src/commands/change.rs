@@ -12,7 +12,7 @@ use dlo_engine::{
 use serde_json::{Map, json};
 
 use super::{
-    json, place,
+    json,
     selection::{Default, look_ask, selection},
 };
 use crate::{
@@ -36,7 +36,7 @@ pub async fn run(client: &mut Client, args: Change, kind: Kind) -> Result<u8> {
         Kind::Discard | Kind::Tombstone => selection(&args.selecting, Default::MustSay)?,
         _ => Selection::All,
     };
-    let connected = client.connect(&place(&args.at)).await?;
+    let connected = client.connect_at(&args.at).await?;
     let found = client.find(&connected, &args.destination).await?;
     let ask = look_ask(&args.looking, &chosen, &found.destination, Default::MustSay)?;
     let act = match kind {

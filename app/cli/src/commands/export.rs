@@ -4,15 +4,12 @@ use dlo_core::Result;
 use dlo_engine::{Ask, News, command::ExportFormat};
 use serde_json::json;
 
-use super::{
-    place,
-    selection::{Default, look_ask, selection},
-};
+use super::selection::{Default, look_ask, selection};
 use crate::{args::Export, client::Client, exit, out::Out};
 
 pub async fn run(client: &mut Client, args: Export) -> Result<u8> {
     let chosen = selection(&args.selecting, Default::All)?;
-    let connected = client.connect(&place(&args.at)).await?;
+    let connected = client.connect_at(&args.at).await?;
     let found = client.find(&connected, &args.destination).await?;
     // Everything unless told otherwise, oldest first: an export is a copy.
     let look = look_ask(&args.looking, &chosen, &found.destination, Default::MustSay)?;

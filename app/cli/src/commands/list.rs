@@ -3,11 +3,11 @@
 use dlo_core::{Certainty, Figure, Millis, Result};
 use dlo_engine::{Ask, News, event::Listed};
 
-use super::{json, place};
+use super::json;
 use crate::{args::List, client::Client, exit, out::Out};
 
 pub async fn run(client: &mut Client, args: List) -> Result<u8> {
-    let connected = client.connect(&place(&args.at)).await?;
+    let connected = client.connect_at(&args.at).await?;
     let ask = Ask::List {
         connection: connected.connection,
     };

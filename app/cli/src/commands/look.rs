@@ -9,10 +9,7 @@ use dlo_engine::{
 };
 use serde_json::json;
 
-use super::{
-    place,
-    selection::{Default, look_ask, selection},
-};
+use super::selection::{Default, look_ask, selection};
 use crate::{
     args::Look,
     client::{Client, Looked},
@@ -21,7 +18,7 @@ use crate::{
 };
 
 pub async fn run(client: &mut Client, args: Look) -> Result<u8> {
-    let connected = client.connect(&place(&args.at)).await?;
+    let connected = client.connect_at(&args.at).await?;
     let found = client.find(&connected, &args.destination).await?;
     let chosen = selection(&args.selecting, Default::All)?;
     let mut ask = look_ask(&args.looking, &chosen, &found.destination, Default::All)?;

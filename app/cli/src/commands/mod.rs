@@ -17,7 +17,7 @@ use dlo_core::{Error, ErrorKind, Result};
 use dlo_engine::Settings;
 
 use crate::{
-    args::{Arguments, Command, Topic, Where},
+    args::{Arguments, Command, Topic},
     client::Client,
     exit,
 };
@@ -62,21 +62,6 @@ async fn carry_out(client: &mut Client, command: Command) -> Result<u8> {
         Command::Runs(args) => runs::run(client, args).await,
         Command::Profile { command } => profile::run(client, command).await,
         Command::Explain { .. } => Ok(exit::DONE),
-    }
-}
-
-/// The place with the options that stand beside it.
-fn place(at: &Where) -> String {
-    match &at.registry {
-        None => at.place.clone(),
-        Some(registry) => {
-            let separator = if at.place.contains('?') { '&' } else { '?' };
-            let encoded: String = registry
-                .bytes()
-                .map(|byte| format!("%{byte:02X}"))
-                .collect();
-            format!("{}{separator}registry={encoded}", at.place)
-        }
     }
 }
 

@@ -7,14 +7,11 @@ use dlo_engine::{
 };
 use serde_json::json;
 
-use super::{
-    change::{Task, act_on},
-    place,
-};
+use super::change::{Task, act_on};
 use crate::{args::Redrive, client::Client, exit, out::Out};
 
 pub async fn run(client: &mut Client, args: Redrive) -> Result<u8> {
-    let connected = client.connect(&place(&args.at)).await?;
+    let connected = client.connect_at(&args.at).await?;
     let found = client.find(&connected, &args.destination).await?;
     let address = found.destination.address.clone();
     if let Some(id) = &args.cancel {

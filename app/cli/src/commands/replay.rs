@@ -9,7 +9,6 @@ use dlo_engine::command::{
 
 use super::{
     change::{Task, act_on},
-    place,
     selection::{Default, look_ask, selection},
     usage,
 };
@@ -21,7 +20,7 @@ use crate::{
 pub async fn run(client: &mut Client, args: Replay) -> Result<u8> {
     let chosen = selection(&args.change.selecting, Default::MustSay)?;
     let mut ask = replay_ask(&args)?;
-    let connected = client.connect(&place(&args.change.at)).await?;
+    let connected = client.connect_at(&args.change.at).await?;
     if let Some(other) = &args.to_broker {
         ask.to_connection = Some(client.connect(other).await?.connection);
     }

@@ -5,7 +5,7 @@ use dlo_engine::{Ask, News, command::RestoreWhich};
 
 use super::{
     change::{answers, finish, follow_run},
-    json, place, usage,
+    json, usage,
 };
 use crate::{
     args::{Import, Restore},
@@ -29,7 +29,7 @@ pub async fn run(client: &mut Client, args: Restore) -> Result<u8> {
             ));
         }
     };
-    let connected = client.connect(&place(&args.at)).await?;
+    let connected = client.connect_at(&args.at).await?;
     let ask = Ask::Restore {
         connection: connected.connection,
         captures,
@@ -82,7 +82,7 @@ async fn list(client: &mut Client, args: &Restore) -> Result<u8> {
 }
 
 pub async fn import(client: &mut Client, args: Import) -> Result<u8> {
-    let connected = client.connect(&place(&args.at)).await?;
+    let connected = client.connect_at(&args.at).await?;
     let ask = Ask::Import {
         file: args.file.clone(),
         connection: connected.connection,

@@ -95,7 +95,9 @@ fn name_of_user_id() -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let id = fs::metadata("/proc/self").ok()?.uid().to_string();
     let users = fs::read_to_string("/etc/passwd").ok()?;
-    let mut fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let mut fields = users
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>());
     let user = fields.find(|fields| fields.get(2) == Some(&id.as_str()))?;
     user.first().map(|name| (*name).to_owned())
 }

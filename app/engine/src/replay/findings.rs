@@ -286,13 +286,7 @@ fn of_messages(
             "The messages go from {} to {}: header types become what the target has.",
             look.connection.broker, to.broker
         );
-        add(
-            findings,
-            harm(to),
-            "other-broker",
-            messages.len(),
-            text,
-        );
+        add(findings, harm(to), "other-broker", messages.len(), text);
     }
 }
 
