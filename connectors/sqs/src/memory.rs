@@ -26,6 +26,8 @@ pub(crate) struct Source {
 pub(crate) struct Memory {
     queues: Mutex<HashMap<String, Remembered>>,
     urls: Mutex<HashMap<String, String>>,
+    /// Handles of moves, by the source's ARN and the time of their start.
+    moves: Mutex<HashMap<(String, i64), String>>,
 }
 
 #[derive(Debug, Default)]
@@ -123,6 +125,14 @@ impl Memory {
         if let Some(remembered) = lock(&self.queues).get_mut(name) {
             remembered.settings = None;
         }
+    }
+
+    pub fn learn_move(&self, from: &str, started: i64, handle: &str) {
+        lock(&self.moves).insert((from.to_owned(), started), handle.to_owned());
+    }
+
+    pub fn moved(&self, from: &str, started: i64) -> Option<String> {
+        lock(&self.moves).get(&(from.to_owned(), started)).cloned()
     }
 
     pub fn url(&self, name: &str) -> Option<String> {

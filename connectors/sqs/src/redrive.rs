@@ -5,13 +5,14 @@
 use aws_sdk_sqs::{Client, types::ListMessageMoveTasksResultEntry};
 use dlo_core::{ErrorKind, Figure, RedriveState, RedriveTask, Result};
 
-use crate::{error::Doing, queue::Queue};
+use crate::{error::Doing, memory::Memory, queue::Queue};
 
 /// Messages a second that SQS moves at most.
 const MAX_RATE: u32 = 500;
 
 pub(crate) async fn start(
     client: &Client,
+    memory: &Memory,
     from: &Queue,
     to: Option<&Queue>,
     rate: Option<u32>,
@@ -33,8 +34,15 @@ pub(crate) async fn start(
         .send()
         .await
         .map_err(|error| doing.failed_write(error))?;
+    let handle = answer.task_handle.unwrap_or_default();
+    // The newest move is this one; when SQS cannot say so, the move runs all the same.
+    if let Ok(entries) = entries(client, from).await
+        && let Some(newest) = entries.first()
+    {
+        memory.learn_move(&from.arn, newest.started_timestamp, &handle);
+    }
     Ok(RedriveTask {
-        id: answer.task_handle.unwrap_or_default(),
+        id: handle,
         state: RedriveState::Running,
         moved: Figure::about(0),
         to_move: from.visible.map_or_else(Figure::unknown, Figure::about),
@@ -42,8 +50,28 @@ pub(crate) async fn start(
     })
 }
 
-/// The latest ten moves from that queue, newest first. SQS gives a handle only while one is running.
-pub(crate) async fn list(client: &Client, from: &Queue) -> Result<Vec<RedriveTask>> {
+/// The latest ten moves from that queue, newest first.
+///
+/// SQS gives a handle only while a move is running, so the session remembers it by the time of its start: a move keeps its id
+/// when it is over.
+pub(crate) async fn list(
+    client: &Client,
+    memory: &Memory,
+    from: &Queue,
+) -> Result<Vec<RedriveTask>> {
+    let entries = entries(client, from).await?;
+    for entry in &entries {
+        if let Some(handle) = entry.task_handle() {
+            memory.learn_move(&from.arn, entry.started_timestamp, handle);
+        }
+    }
+    Ok(entries
+        .iter()
+        .map(|entry| task(entry, memory.moved(&from.arn, entry.started_timestamp)))
+        .collect())
+}
+
+async fn entries(client: &Client, from: &Queue) -> Result<Vec<ListMessageMoveTasksResultEntry>> {
     let doing = Doing::new("list the moves", "sqs:ListMessageMoveTasks").at(&from.name);
     let answer = client
         .list_message_move_tasks()
@@ -54,15 +82,17 @@ pub(crate) async fn list(client: &Client, from: &Queue) -> Result<Vec<RedriveTas
         .map_err(|error| doing.failed(error))?;
     let mut entries = answer.results.unwrap_or_default();
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.started_timestamp));
-    Ok(entries.iter().map(task).collect())
+    Ok(entries)
 }
 
-fn task(entry: &ListMessageMoveTasksResultEntry) -> RedriveTask {
+/// `handle`: what the session remembers of it.
+fn task(entry: &ListMessageMoveTasksResultEntry, handle: Option<String>) -> RedriveTask {
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
     RedriveTask {
         id: entry
             .task_handle
             .clone()
+            .or(handle)
             .unwrap_or_else(|| format!("started-{}", entry.started_timestamp)),
         state: state(entry.status().unwrap_or_default()),
         moved: Figure::about(count(entry.approximate_number_of_messages_moved)),
@@ -125,7 +155,7 @@ mod tests {
             .approximate_number_of_messages_to_move(9)
             .started_timestamp(5)
             .build();
-        let task = task(&entry);
+        let task = task(&entry, None);
         assert_eq!(
             (task.id.as_str(), task.state),
             ("started-5", RedriveState::Failed)

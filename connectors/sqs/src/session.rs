@@ -346,12 +346,19 @@ impl Session for SqsSession {
                 )
                 .advise("Replay the messages instead."));
         }
-        redrive::start(&self.shared.client, &from, to.as_ref(), request.rate).await
+        redrive::start(
+            &self.shared.client,
+            &self.shared.memory,
+            &from,
+            to.as_ref(),
+            request.rate,
+        )
+        .await
     }
 
     async fn redrives(&self, from: &Address) -> Result<Vec<RedriveTask>> {
         let from = self.shared.queue(queue_name(from)?).await?;
-        redrive::list(&self.shared.client, &from).await
+        redrive::list(&self.shared.client, &self.shared.memory, &from).await
     }
 
     async fn cancel_redrive(&self, task: &RedriveTask) -> Result<()> {

@@ -2,6 +2,7 @@
 //! `tests/brokers/with` runs a test with the ones it needs.
 
 pub mod rabbit;
+pub mod sqs;
 
 use anyhow::{Context, Result};
 
