@@ -395,6 +395,18 @@ impl State {
         })
     }
 
+    /// Adds what a client library writes on a message before it rejects it.
+    pub(crate) fn change_held(
+        &mut self,
+        queue: &str,
+        taken: &Taken,
+        change: impl FnOnce(&mut Message),
+    ) {
+        if let Some(queue) = self.queues.get_mut(queue) {
+            queue.change_held(taken.token, change);
+        }
+    }
+
     pub(crate) fn reject_as_client(&mut self, queue: &str, token: u64) -> bool {
         match self.remove(queue, token, Owner::CLIENT) {
             Some(stored) => {
@@ -403,6 +415,12 @@ impl State {
             }
             None => false,
         }
+    }
+}
+
+impl Taken {
+    pub(crate) fn token(&self) -> u64 {
+        self.token
     }
 }
 

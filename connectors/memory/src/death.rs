@@ -119,7 +119,7 @@ fn new_entry(death: &Death<'_>, expiration: Option<Value>) -> Typed {
     // The field counts whole seconds, as AMQP's timestamp does.
     let seconds = i128::from(death.at.0.div_euclid(1_000));
     let mut fields = vec![
-        Header::new("count", "long-long-int", Value::Int(1)),
+        Header::new("count", "int64", Value::Int(1)),
         Header::new("reason", "longstr", Value::text(death.reason.to_string())),
         Header::new("queue", "longstr", Value::text(death.queue)),
         Header::new("time", "timestamp", Value::Time(seconds * 1_000)),

@@ -13,7 +13,7 @@ pub(crate) fn of_stored(stored: &Stored, kind: QueueKind, index: u64, lock: Lock
         let count = Value::Int(i128::from(stored.count));
         message
             .headers
-            .push(Header::new("x-delivery-count", "long-long-int", count));
+            .push(Header::new("x-delivery-count", "int64", count));
     }
     let mut facts = if kind.is_sqs() {
         sqs_facts(stored)

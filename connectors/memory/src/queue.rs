@@ -261,6 +261,20 @@ impl Queue {
         self.held.get(&token)
     }
 
+    /// Changes a message while an ordinary client holds it, as a client library does before it rejects.
+    pub fn change_held(&mut self, token: u64, change: impl FnOnce(&mut Message)) {
+        if let Some(held) = self.held.get_mut(&token) {
+            change(&mut held.stored.message);
+        }
+    }
+
+    /// Changes the newest message, as if it had a history.
+    pub fn mark_last(&mut self, change: impl FnOnce(&mut Stored)) {
+        if let Some(mut last) = self.ready.last_entry() {
+            change(last.get_mut());
+        }
+    }
+
     pub fn ready_count(&self) -> u64 {
         self.ready.len() as u64
     }

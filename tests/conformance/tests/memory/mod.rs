@@ -233,7 +233,7 @@ fn amqp_headers() -> Vec<Header> {
     ];
     let list = vec![
         Typed::new("longstr", Value::text("a")),
-        Typed::new("long-long-int", Value::Int(i128::from(i64::MIN))),
+        Typed::new("int64", Value::Int(i128::from(i64::MIN))),
         Typed::new("table", Value::Table(nested.clone())),
     ];
     let decimal = Value::Decimal {
@@ -245,8 +245,8 @@ fn amqp_headers() -> Vec<Header> {
         Header::new("text", "longstr", Value::text("grüße")),
         Header::new("empty", "longstr", Value::text("")),
         Header::new("yes", "boolean", Value::Bool(true)),
-        Header::new("byte", "short-short-int", Value::Int(-8)),
-        Header::new("long", "long-long-int", Value::Int(9_007_199_254_740_993)),
+        Header::new("byte", "int8", Value::Int(-8)),
+        Header::new("long", "int64", Value::Int(9_007_199_254_740_993)),
         Header::new("when", "timestamp", Value::Time(1_700_000_000_000)),
         Header::new("price", "decimal", decimal),
         Header::new("half", "float", Value::Float(0.5)),
