@@ -1,5 +1,7 @@
 //! The demo tells the story of the design, and its traffic behaves as the story says.
 
+#![expect(clippy::expect_used, reason = "a test may fail loudly, also in its helpers")]
+
 use std::time::Duration;
 
 use dlo_core::{Address, Connector as _, Endpoint, Message, Secrets, Target, Value};
