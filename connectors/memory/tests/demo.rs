@@ -1,6 +1,9 @@
 //! The demo tells the story of the design, and its traffic behaves as the story says.
 
-#![expect(clippy::expect_used, reason = "a test may fail loudly, also in its helpers")]
+#![expect(
+    clippy::expect_used,
+    reason = "a test may fail loudly, also in its helpers"
+)]
 
 use std::time::Duration;
 

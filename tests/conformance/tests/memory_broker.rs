@@ -6,7 +6,7 @@ use memory::MemoryFixture;
 
 #[tokio::test(start_paused = true)]
 async fn the_memory_broker_keeps_every_promise() {
-    let fixture = MemoryFixture::new(|session, _| session);
+    let fixture = MemoryFixture::new(Box::new(|session, _| session));
     let report = dlo_conformance::run_all(&fixture).await;
     println!("{report}");
     assert!(report.is_clean(), "{report}");

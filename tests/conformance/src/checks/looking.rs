@@ -275,12 +275,18 @@ async fn wait_for(look: &dyn dlo_core::Look, wanted: &[Message]) -> Verdict {
         let page = page.map_err(|_| {
             Miss::Broken(format!("the tail never showed {} messages", missing.len()))
         })??;
+        let has_ended = page.end;
         missing.retain(|body| {
             !page
                 .deliveries
                 .iter()
                 .any(|delivery| delivery.message.body == *body)
         });
+        ensure!(
+            missing.is_empty() || !has_ended,
+            "the tail ended before it showed {} messages",
+            missing.len()
+        );
     }
     Ok(())
 }

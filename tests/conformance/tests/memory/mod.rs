@@ -9,7 +9,7 @@ use dlo_core::{Address, Header, Message, Session, Target, Typed, Value};
 use dlo_memory::{Broker, ExchangeKind, LogSettings, QueueSettings, TransactionEnd};
 
 /// What a test may put around the session before the suite gets it.
-pub type Wrap = fn(Arc<dyn Session>, Broker) -> Arc<dyn Session>;
+pub type Wrap = Box<dyn Fn(Arc<dyn Session>, Broker) -> Arc<dyn Session> + Send + Sync>;
 
 pub struct MemoryFixture {
     pub broker: Broker,
