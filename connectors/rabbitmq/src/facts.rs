@@ -170,7 +170,6 @@ pub(crate) fn capability(
     if kind == QueueKind::Stream {
         return Capability {
             browse: Browse::ByOffset,
-            browse_from_time: true,
             browse_from_offset: true,
             fetch: true,
             ..common

@@ -46,6 +46,8 @@ pub(crate) struct Rules {
     /// When the broker would take the messages back by closing the channel.
     pub hold_for: Duration,
     pub most: u64,
+    /// How many messages earlier looks returned, where a later look must take as many to keep the order.
+    pub returned_before: u64,
     pub follow: Follow,
     /// Only these places are shown; the others are held all the same.
     pub wanted: Option<BTreeSet<u64>>,
@@ -99,6 +101,10 @@ pub(crate) struct State {
     /// All delivery tags up to this one were seen, so an ack of all of them touches no stranger.
     pub seen_through: u64,
     pub next_index: u64,
+    /// Messages taken out of the queue so far, shown or not.
+    pub taken: u64,
+    /// How many are to be taken while the look is being closed; 0 before that.
+    pub reach: u64,
     pub rescued: Rescued,
     /// The channel on which copies of rescued messages are published.
     pub copies: Option<Channel>,
@@ -118,7 +124,7 @@ pub(crate) struct State {
 /// How the look ended.
 #[derive(Clone, Debug)]
 pub(crate) enum Finished {
-    Closed(Returned),
+    Closed,
     Lost(Error),
 }
 
@@ -138,7 +144,7 @@ impl Look for LockLook {
         loop {
             let mut state = inner.state.lock().await;
             match &state.finished {
-                Some(Finished::Closed(_)) => return Ok(ended()),
+                Some(Finished::Closed) => return Ok(ended()),
                 Some(Finished::Lost(error)) => return Err(error.clone()),
                 None => {}
             }

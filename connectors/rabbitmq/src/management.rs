@@ -46,6 +46,8 @@ pub(crate) struct QueueInfo {
     /// Seconds; classic queues only.
     pub head_timestamp: Option<i64>,
     pub dead_lettering: Option<u64>,
+    /// Quorum queues: messages that were taken and given back.
+    pub ready_returned: Option<u64>,
     /// What the broker says of the limit in force (4.x): `Some(None)` is unlimited.
     pub delivery_limit: Option<Option<u64>>,
     arguments: Value,
@@ -228,6 +230,7 @@ impl QueueInfo {
             operator_policy: text(answer, "operator_policy"),
             head_timestamp: answer.get("head_message_timestamp").and_then(Value::as_i64),
             dead_lettering: number(answer, "messages_dlx"),
+            ready_returned: number(answer, "messages_ready_returned"),
             delivery_limit: delivery_limit(answer.get("delivery_limit")),
             arguments: answer.get("arguments").cloned().unwrap_or_default(),
             effective_policy: answer

@@ -138,11 +138,14 @@ impl RabbitSession {
 
     async fn facts(&self, at: &Address) -> Result<QueueFacts> {
         let name = queue_name(at)?;
-        let (ready, consumers) = count(&*self.connection().await?, name).await?;
+        let (ready, mut consumers) = count(&*self.connection().await?, name).await?;
         let info = match &self.api {
             Some(api) => api.queue(&self.config.vhost, name).await.ok(),
             None => None,
         };
+        // A classic queue's own count leaves out consumers that have all they can take.
+        let said = info.as_ref().and_then(|info: &QueueInfo| info.consumers);
+        consumers = consumers.max(said.unwrap_or_default());
         let map = self.map().await.ok().flatten();
         Ok(self.join(name, (ready, consumers), info, map.as_deref()))
     }
@@ -320,11 +323,25 @@ impl RabbitSession {
             has_dead_letter_exchange: facts.dead_letter_exchange().is_some(),
             hold_for: timeout.mul_f64(0.9),
             most: most(&request),
+            returned_before: self.returned_before(facts),
             follow: request.follow,
             wanted: wanted(&request.start)?,
             keeper: request.keeper,
             average_bytes: facts.average_bytes(),
         })
+    }
+
+    /// How many messages wait in a quorum queue's list of returned ones, from this session's looks or from what the
+    /// management API counts.
+    fn returned_before(&self, facts: &QueueFacts) -> u64 {
+        if facts.kind != QueueKind::Quorum {
+            return 0;
+        }
+        let seen = lock(&self.returns)
+            .get(&facts.name)
+            .map_or(0, |seen| seen.messages);
+        let said = facts.info.as_ref().and_then(|info| info.ready_returned);
+        seen.max(said.unwrap_or_default()).min(facts.ready)
     }
 
     /// Before 4.3 every return counts; what a look did is told to the looks after it.

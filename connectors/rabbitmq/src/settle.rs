@@ -11,10 +11,12 @@ use std::{
 
 use dlo_core::{Disposition, Error, ErrorKind, Lock, Result, Returned};
 use lapin::options::{BasicAckOptions, BasicNackOptions};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     connect::{answer, answer_within},
     look::{Finished, Inner, State},
+    take::Step,
     version::GiveBack,
 };
 
@@ -38,7 +40,7 @@ impl Inner {
         }
         match &state.finished {
             Some(Finished::Lost(error)) => return all(locks, &lost(error)),
-            Some(Finished::Closed(_)) => return all(locks, &not_held("the look is closed")),
+            Some(Finished::Closed) => return all(locks, &not_held("the look is closed")),
             None => {}
         }
         // With a live consumer, every settled message would make the broker push another one.
@@ -68,19 +70,23 @@ impl Inner {
     pub async fn close(&self) -> Returned {
         let mut state = self.state.lock().await;
         match &state.finished {
-            Some(Finished::Closed(returned)) => return returned.clone(),
-            Some(Finished::Lost(_)) => return self.after_loss(&mut state),
+            Some(Finished::Closed) => return Returned::default(),
+            Some(Finished::Lost(_)) => {
+                let returned = self.after_loss(&mut state);
+                state.finished = Some(Finished::Closed);
+                return returned;
+            }
             None => {}
         }
         // What was on its way may hold a message that must be rescued first.
-        let outcome = match self.pause(&mut state).await {
-            Ok(()) => self.give_back(&mut state).await,
-            Err(error) => {
-                let told = format!("{error}");
-                state.notes.push(told);
-                self.give_back(&mut state).await
-            }
+        let paused = match self.pause(&mut state).await {
+            Ok(()) => self.top_up(&mut state).await,
+            Err(error) => Err(error),
         };
+        if let Err(error) = paused {
+            state.notes.push(format!("{error}."));
+        }
+        let outcome = self.give_back(&mut state).await;
         let returned = match outcome {
             Ok(()) => self.returned(&mut state),
             Err(error) => {
@@ -88,7 +94,7 @@ impl Inner {
                 self.after_loss(&mut state)
             }
         };
-        state.finished = Some(Finished::Closed(returned.clone()));
+        state.finished = Some(Finished::Closed);
         self.summarise(&state);
         let _ = answer(
             "close the connection",
@@ -137,6 +143,20 @@ impl Inner {
     async fn round_trip(&self) -> Result<()> {
         self.set_prefetch(1).await?;
         self.count_ready().await.map(|_| ())
+    }
+
+    /// A quorum queue keeps returned messages in a list of their own, which the next look takes from first and
+    /// returns to the end of. A look that took fewer than are in it would turn the queue around, so it takes the others as well,
+    /// for the moment of giving back.
+    async fn top_up(&self, state: &mut State) -> Result<()> {
+        let cancel = CancellationToken::new();
+        state.reach = self.rules.returned_before;
+        while state.taken < state.reach {
+            if self.step(state, &cancel).await? != Step::Took {
+                break;
+            }
+        }
+        self.pause(state).await
     }
 
     async fn give_back(&self, state: &mut State) -> Result<()> {

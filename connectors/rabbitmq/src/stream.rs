@@ -60,6 +60,8 @@ struct Piece {
 #[derive(Clone, Debug, PartialEq)]
 enum From {
     First,
+    /// The last chunk.
+    Last,
     Offset(u64),
     /// Seconds since the epoch; a stream begins with the chunk that holds it.
     Time(u64),
@@ -91,7 +93,7 @@ impl StreamLook {
         ready: u64,
     ) -> Result<Self> {
         let plan = match start {
-            Start::Newest => newest(&connection, queue, limit, ready, follow).await?,
+            Start::Newest => newest(&connection, queue, limit, follow).await?,
             Start::Oldest => vec![forward(From::First)],
             Start::Offsets(offsets) => offsets
                 .iter()
@@ -323,16 +325,15 @@ async fn newest(
     connection: &Connection,
     queue: &str,
     limit: u64,
-    ready: u64,
     follow: Follow,
 ) -> Result<Vec<Piece>> {
     const PIECE: u64 = 100;
     if follow == Follow::Tail {
         // A tail reads forward: the last `limit` records first, then what arrives.
-        let end = end_offset(connection, queue, ready).await?;
+        let end = end_offset(connection, queue).await?;
         return Ok(vec![forward(From::Offset(end.saturating_sub(limit)))]);
     }
-    let (end, mut pieces) = (end_offset(connection, queue, ready).await?, Vec::new());
+    let (end, mut pieces) = (end_offset(connection, queue).await?, Vec::new());
     let (mut until, floor) = (end, end.saturating_sub(limit));
     while until > floor {
         let from = until.saturating_sub(PIECE).max(floor);
@@ -346,26 +347,16 @@ async fn newest(
     Ok(pieces)
 }
 
-/// The offset after the last record: read on from the last chunk until the stream is silent.
-async fn end_offset(connection: &Connection, queue: &str, ready: u64) -> Result<u64> {
-    if ready == 0 {
-        return Ok(0);
-    }
-    let first = {
-        let mut reader = open_reader(connection, queue, forward(From::First), 1).await?;
-        let first = reader.next().await?.map_or(0, |record| record.offset);
-        let _ = reader.channel.close(200, "OK".into()).await;
-        first
-    };
-    // Without gaps the end is the first offset plus the count; a truncated stream may end later, so it is read to the end.
-    let near = first + ready.saturating_sub(1);
-    let mut reader = open_reader(connection, queue, forward(From::Offset(near)), PREFETCH).await?;
-    let mut end = near;
+/// The offset after the last record: the last chunk is read until the stream is silent. The queue's own count lags, so it
+/// cannot tell.
+async fn end_offset(connection: &Connection, queue: &str) -> Result<u64> {
+    let mut reader = open_reader(connection, queue, forward(From::Last), PREFETCH).await?;
+    let mut end = 0;
     while let Some(record) = reader.next().await? {
         end = record.offset + 1;
     }
     let _ = reader.channel.close(200, "OK".into()).await;
-    Ok(end.max(near))
+    Ok(end)
 }
 
 async fn open_reader(
@@ -383,6 +374,7 @@ async fn open_reader(
     .await?;
     let (offset, floor) = match piece.from {
         From::First => (AMQPValue::LongString("first".into()), 0),
+        From::Last => (AMQPValue::LongString("last".into()), 0),
         From::Offset(offset) => (
             AMQPValue::LongLongInt(i64::try_from(offset).unwrap_or(i64::MAX)),
             offset,

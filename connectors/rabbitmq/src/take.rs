@@ -77,7 +77,10 @@ impl Inner {
 
     /// How many messages may be taken now; none when the look's limit or the queue's end is reached.
     async fn room(&self, state: &mut State) -> Result<u64> {
-        let left = self.rules.most.saturating_sub(state.next_index);
+        let left = match state.reach {
+            0 => self.rules.most.saturating_sub(state.next_index),
+            reach => reach.saturating_sub(state.taken),
+        };
         if left == 0 {
             return self.room_for_copies(state).await;
         }
@@ -271,6 +274,7 @@ impl Inner {
     pub async fn examine(&self, state: &mut State) -> Result<()> {
         while let Some(raw) = state.raw.pop_front() {
             let count = delivery_count(&raw);
+            state.taken += 1;
             state.highest_count = state.highest_count.max(count.unwrap_or_default());
             if raw.delivery_tag == state.seen_through + 1 {
                 state.seen_through += 1;

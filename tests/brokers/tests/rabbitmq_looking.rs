@@ -70,7 +70,7 @@ async fn a_look_in_each_of_three_sessions(stage: &Stage) -> Result<()> {
     check_counts_and_order(stage, queue, 3, &line).await
 }
 
-/// Small pages, then a second, larger look: what was taken page by page goes back as one.
+/// Small pages, larger and then smaller looks: what was taken page by page goes back as one, to where it was.
 async fn pages_of_one_look_keep_the_order(stage: &Stage) -> Result<()> {
     for (kind, limit) in [("classic", None), ("quorum", None), ("quorum", Some(100))] {
         let queue = "look.pages.dlq";
@@ -81,7 +81,7 @@ async fn pages_of_one_look_keep_the_order(stage: &Stage) -> Result<()> {
         stage.queue(queue, kind, &arguments).await?;
         stage.number(queue, 1500).await?;
         let session = stage.session().await?;
-        for size in [8, 33, 100, 1000] {
+        for size in [8, 33, 100, 1000, 100, 8] {
             let look = open(session.as_ref(), queue, size).await?;
             let seen = read(look.as_ref(), 7).await?;
             ensure!(
