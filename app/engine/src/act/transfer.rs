@@ -48,7 +48,7 @@ pub async fn export(
     cancel: &CancellationToken,
 ) -> Result<()> {
     let look = shared.look(id)?;
-    let rows = look::select(&look, &selection, cancel).await?;
+    let rows = look::select(shared, &look, &selection, cancel).await?;
     let run = begin(
         shared,
         &look.connection,

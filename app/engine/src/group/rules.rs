@@ -41,6 +41,21 @@ impl Class {
     }
 }
 
+impl Class {
+    /// The class with that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [
+            Self::Transient,
+            Self::Throttled,
+            Self::Contract,
+            Self::Business,
+            Self::Bug,
+        ]
+        .into_iter()
+        .find(|class| class.word() == word)
+    }
+}
+
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())

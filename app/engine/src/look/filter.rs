@@ -2,17 +2,18 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use dlo_core::{Error, ErrorKind, Position, Result};
+use dlo_core::{Delivery, Error, ErrorKind, Millis, Position, Result};
 use tokio_util::sync::CancellationToken;
 
-use super::OpenLook;
+use super::{OpenLook, message};
 use crate::{
     command::{LookId, Selection, ShowResolved},
     dead_letter,
     event::News,
-    query::Query,
+    group::Class,
+    query::{Query, Subject},
     shared::{Reporter, Shared},
-    store::RowState,
+    store::{GroupRow, RowState},
 };
 
 /// Rows looked at between two chances for others to run.
@@ -30,7 +31,7 @@ pub async fn filter(
     let shown = look
         .view
         .rows_where(|state| resolved == ShowResolved::Show || state != RowState::Resolved);
-    let rows = matching(&look, shown, &text, cancel).await?;
+    let rows = matching(shared, &look, shown, &text, cancel).await?;
     reporter
         .tell(News::Filtered {
             look: id,
@@ -44,6 +45,7 @@ pub async fn filter(
 /// The rows that a selection means, in the look's order. Rows that can no longer be acted on are left out, except where they
 /// were named one by one: then they are an error.
 pub async fn select(
+    shared: &Arc<Shared>,
     look: &OpenLook,
     selection: &Selection,
     cancel: &CancellationToken,
@@ -55,7 +57,7 @@ pub async fn select(
             .into_iter()
             .take(usize::try_from(*count).unwrap_or(usize::MAX))
             .collect(),
-        Selection::Match(query) => matching(look, open, query, cancel).await?,
+        Selection::Match(query) => matching(shared, look, open, query, cancel).await?,
         Selection::Rows(rows) => {
             let mut rows = rows.clone();
             rows.sort_unstable();
@@ -101,6 +103,7 @@ fn at_positions(look: &OpenLook, positions: &[Position]) -> Result<Vec<u32>> {
 }
 
 async fn matching(
+    shared: &Arc<Shared>,
     look: &OpenLook,
     rows: Vec<u32>,
     text: &str,
@@ -117,26 +120,70 @@ async fn matching(
         )
         .advise("`dlo help query` explains the filter.")
     })?;
+    let filter = Filter {
+        query,
+        groups: look.view.groups(),
+        now: Millis::now(),
+        recipe: message::remembered_recipe(shared, look).await,
+    };
     let mut matching = Vec::new();
     for stride in rows.chunks(STRIDE) {
         if cancel.is_cancelled() {
             return Err(Error::cancelled("filter"));
         }
-        matching.extend(
-            stride
-                .iter()
-                .copied()
-                .filter(|row| matches(look, &query, *row)),
-        );
+        for row in stride {
+            if filter.matches(shared, look, *row).await {
+                matching.push(*row);
+            }
+        }
         tokio::task::yield_now().await;
     }
     Ok(matching)
 }
 
-fn matches(look: &OpenLook, query: &Query, row: u32) -> bool {
-    let Some(delivery) = look.view.delivery(row) else {
-        return false;
-    };
-    let death = dead_letter::read(&delivery, &look.connection.headers);
-    query.matches(&delivery, death.as_ref())
+/// A query with what is the same for all rows.
+struct Filter {
+    query: Query,
+    groups: Vec<GroupRow>,
+    now: Millis,
+    /// How bodies of this destination are decoded, when a person has chosen that.
+    recipe: Option<String>,
+}
+
+impl Filter {
+    async fn matches(&self, shared: &Arc<Shared>, look: &OpenLook, row: u32) -> bool {
+        let Some(delivery) = look.view.delivery(row) else {
+            return false;
+        };
+        let death = dead_letter::read(&delivery, &look.connection.headers);
+        let json = self.decoded(shared, look, &delivery).await;
+        let group = look.view.group_of(row);
+        let group = group.and_then(|id| self.groups.get(id as usize));
+        self.query.matches(&Subject {
+            json: json.as_ref(),
+            group: group.map(|group| group.label.as_str()),
+            class: group.and_then(|group| Class::from_word(&group.class)),
+            ..Subject::new(&delivery, death.as_ref(), self.now)
+        })
+    }
+
+    /// The decoded body, when the query asks for a field of it and its bytes are not JSON already. One that cannot be decoded
+    /// has no fields.
+    async fn decoded(
+        &self,
+        shared: &Arc<Shared>,
+        look: &OpenLook,
+        delivery: &Delivery,
+    ) -> Option<serde_json::Value> {
+        let body = delivery.message.body.as_deref()?;
+        let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
+        if !self.query.needs_json() || is_json() {
+            return None;
+        }
+        let decoding = shared
+            .schemas
+            .decode(&look.connection, delivery, self.recipe.as_deref());
+        let (body, _) = decoding.await.ok()?;
+        Some(body.document.to_json())
+    }
 }

@@ -142,37 +142,17 @@ async fn recipe(shared: &Shared, look: &OpenLook, decode: DecodeAs) -> Result<Op
             kept.await.map_err(journal_error)?;
             Ok((!recipe.is_empty()).then_some(recipe))
         }
-        DecodeAs::Detected => {
-            let Ok(audit) = shared.audit() else {
-                return Ok(None);
-            };
-            let kept = audit
-                .choice(Choice::Decoding, place, destination)
-                .await
-                .unwrap_or_default();
-            Ok(kept.and_then(|text| serde_json::from_str(&text).ok()))
-        }
+        DecodeAs::Detected => Ok(remembered_recipe(shared, look).await),
     }
 }
 
-async fn history(
-    shared: &Shared,
-    look: &OpenLook,
-    delivery: &Delivery,
-) -> Vec<crate::event::AuditLine> {
-    let Ok(audit) = shared.audit() else {
-        return Vec::new();
-    };
-    let message = delivery.message.clone();
-    let Ok(sha256) = blocking("hash the body", move || Ok(message.sha256())).await else {
-        return Vec::new();
-    };
-    let filter = AuditFilter {
-        sha256: Some(sha256),
-        profile: Some(look.connection.label.clone()),
-        limit: Some(HISTORY),
-        ..AuditFilter::default()
-    };
-    let entries = audit.query(filter).await.unwrap_or_default();
-    entries.into_iter().map(records::line).collect()
+/// How a person chose to decode the bodies of the look's destination.
+pub(super) async fn remembered_recipe(shared: &Shared, look: &OpenLook) -> Option<String> {
+    let (place, destination) = (&look.connection.label, &look.address().name);
+    let audit = shared.audit().ok()?;
+    let kept = audit
+        .choice(Choice::Decoding, place, destination)
+        .await
+        .unwrap_or_default();
+    kept.and_then(|text| serde_json::from_str(&text).ok())
 }

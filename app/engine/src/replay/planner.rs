@@ -47,7 +47,7 @@ pub async fn plan(
     let rows = match &ask.act {
         Act::Unresolve => resolved_rows(&look),
         Act::Redrive { .. } | Act::Truncate => Vec::new(),
-        _ => look::select(&look, &ask.selection, cancel).await?,
+        _ => look::select(shared, &look, &ask.selection, cancel).await?,
     };
     let mut plan = empty(shared, &look, PlannedAct::Replay);
     match ask.act {
