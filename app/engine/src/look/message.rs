@@ -156,3 +156,25 @@ pub(super) async fn remembered_recipe(shared: &Shared, look: &OpenLook) -> Optio
         .unwrap_or_default();
     kept.and_then(|text| serde_json::from_str(&text).ok())
 }
+
+async fn history(
+    shared: &Shared,
+    look: &OpenLook,
+    delivery: &Delivery,
+) -> Vec<crate::event::AuditLine> {
+    let Ok(audit) = shared.audit() else {
+        return Vec::new();
+    };
+    let message = delivery.message.clone();
+    let Ok(sha256) = blocking("hash the body", move || Ok(message.sha256())).await else {
+        return Vec::new();
+    };
+    let filter = AuditFilter {
+        sha256: Some(sha256),
+        profile: Some(look.connection.label.clone()),
+        limit: Some(HISTORY),
+        ..AuditFilter::default()
+    };
+    let entries = audit.query(filter).await.unwrap_or_default();
+    entries.into_iter().map(records::line).collect()
+}
