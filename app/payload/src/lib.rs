@@ -34,6 +34,7 @@
 //! assert_eq!(second.to_json()["schema"]["version"], 7);
 //! ```
 
+pub mod bulk;
 mod decimal;
 mod detect;
 pub mod diff;

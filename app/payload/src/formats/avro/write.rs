@@ -347,7 +347,9 @@ pub(super) fn float(document: &Document) -> Option<f64> {
 pub(super) fn bytes(document: &Document, logical: Logical, size: Option<usize>) -> Option<Vec<u8>> {
     match (document, logical) {
         (Document::Bytes(bytes), _) => Some(bytes.clone()),
-        (Document::Decimal(text), Logical::Decimal { scale }) => unscaled(text, scale, size),
+        (Document::Decimal(text) | Document::Text(text), Logical::Decimal { scale }) => {
+            unscaled(text, scale, size)
+        }
         (Document::Number(number), Logical::Decimal { scale }) => {
             unscaled(&number.to_string(), scale, size)
         }
