@@ -1,9 +1,16 @@
 //! Decoding with schemas: bytes go to `dlo_payload`, and what schemas it asks for is fetched once and kept.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use dlo_core::{Delivery, Error, ErrorKind, Header as CoreHeader, Message, Result, Value};
-use dlo_payload::{Decoded, Header, Input, Part, Schemas, Settings};
+use dlo_payload::{
+    Decoded, Header, Input, Part, Schema, SchemaKey, SchemaSource, Settings,
+    bulk::{self, BulkEdit},
+    registry::{Auth, RegistryConfig, Resolver},
+};
 
 use crate::{
     audit::AuditLog,
@@ -12,14 +19,13 @@ use crate::{
     shared::{Connection, blocking},
 };
 
-/// Schemas known to this process.
+/// A schema may need others, so decoding and fetching alternate at most this often.
+const ROUNDS: usize = 4;
+
+/// Schemas known to this process, per registry: ids of different registries mean different schemas.
 #[derive(Debug)]
 pub struct SchemaStore {
-    schemas: Arc<Schemas>,
-    #[expect(
-        dead_code,
-        reason = "the disk cache of schemas comes with the registry client"
-    )]
+    resolvers: Mutex<HashMap<String, Resolver>>,
     cache: Option<AuditLog>,
 }
 
@@ -28,7 +34,7 @@ type BodyAndKey = (Arc<Decoded>, Option<Arc<Decoded>>);
 impl SchemaStore {
     pub fn new(cache: Option<AuditLog>) -> Self {
         Self {
-            schemas: Arc::default(),
+            resolvers: Mutex::default(),
             cache,
         }
     }
@@ -36,10 +42,10 @@ impl SchemaStore {
     /// Decodes a message's body and key, by a recipe such as `gzip+json` or as detected. Never fails for the bytes' sake.
     ///
     /// # Errors
-    /// [`ErrorKind::ConfigInvalid`] when the recipe cannot be read.
+    /// [`ErrorKind::ConfigInvalid`] when the recipe, or the address of the schema registry, cannot be read.
     pub async fn decode(
         &self,
-        _connection: &Connection,
+        connection: &Connection,
         delivery: &Delivery,
         recipe: Option<&str>,
     ) -> Result<BodyAndKey> {
@@ -58,38 +64,166 @@ impl SchemaStore {
             recipe,
             ..Settings::default()
         };
-        let (schemas, message) = (self.schemas.clone(), delivery.message.clone());
-        blocking("decode the message", move || {
-            Ok(decode_message(&message, &settings, &schemas))
-        })
-        .await
+        let resolver = self.resolver(connection)?;
+        self.decode_with(&resolver, &delivery.message, &settings)
+            .await
+    }
+
+    /// Fetches the schemas that a message needs, so that it can be changed without waiting.
+    pub async fn prepare(&self, connection: &Connection, message: &Message) -> Result<()> {
+        let resolver = self.resolver(connection)?;
+        self.decode_with(&resolver, message, &Settings::default())
+            .await
+            .map(drop)
+    }
+
+    /// What changes bodies inside their layers.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ConfigInvalid`] when the address of the schema registry cannot be read.
+    pub fn editor(&self, connection: &Connection) -> Result<Editor> {
+        let resolver = self.resolver(connection)?;
+        Ok(Editor { resolver })
+    }
+
+    async fn decode_with(
+        &self,
+        resolver: &Resolver,
+        message: &Message,
+        settings: &Settings,
+    ) -> Result<BodyAndKey> {
+        let mut rounds = 0;
+        loop {
+            let (source, message, settings) = (resolver.clone(), message.clone(), settings.clone());
+            let decoded = blocking("decode the message", move || {
+                Ok(decode_message(&message, &settings, &source))
+            })
+            .await?;
+            rounds += 1;
+            let needs = needs(&decoded);
+            if needs.is_empty() || rounds > ROUNDS || !self.fetch(resolver, &needs).await {
+                return Ok(decoded);
+            }
+        }
+    }
+
+    /// Fetches schemas, from what earlier sessions kept or from the registry; whether anything is new.
+    async fn fetch(&self, resolver: &Resolver, keys: &[SchemaKey]) -> bool {
+        let mut news = false;
+        for key in keys {
+            let kept = format!("{} {key}", resolver.name());
+            if let Some(schema) = self.kept(&kept, key).await {
+                resolver.schemas().insert(schema);
+                news = true;
+                continue;
+            }
+            news |= resolver.fetch(key).await;
+            if let dlo_payload::Lookup::Found(schema) = resolver.schemas().find(key) {
+                self.keep(&kept, &schema).await;
+            }
+        }
+        news
+    }
+
+    async fn kept(&self, name: &str, key: &SchemaKey) -> Option<Schema> {
+        let bytes = self.cache.as_ref()?.cached_schema(name).await.ok()??;
+        let schema: Schema = serde_json::from_slice(&bytes).ok()?;
+        (schema.key == *key).then_some(schema)
+    }
+
+    /// Not being able to keep a schema only means that it is fetched again next time.
+    async fn keep(&self, name: &str, schema: &Schema) {
+        let Some(cache) = &self.cache else { return };
+        let Ok(bytes) = serde_json::to_vec(schema) else {
+            return;
+        };
+        if let Err(error) = cache.cache_schema(name, bytes).await {
+            tracing::warn!(%error, "the schema could not be kept for the next time");
+        }
+    }
+
+    fn resolver(&self, connection: &Connection) -> Result<Resolver> {
+        let Some(url) = &connection.registry else {
+            return Ok(Resolver::offline());
+        };
+        let mut resolvers = self
+            .resolvers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let name = format!("{} {url}", connection.id.0);
+        if let Some(known) = resolvers.get(&name) {
+            return Ok(known.clone());
+        }
+        let resolver = Resolver::new(&config(url, connection)).map_err(|error| {
+            Error::new(
+                ErrorKind::ConfigInvalid,
+                "use the schema registry",
+                error.to_string(),
+            )
+        })?;
+        resolvers.insert(name, resolver.clone());
+        Ok(resolver)
     }
 }
 
-impl SchemaStore {
-    /// What changes bodies inside their layers.
-    pub fn editor(&self, _connection: &Connection) -> Editor {
-        Editor {
-            schemas: self.schemas.clone(),
-        }
+/// The registry's user stands in its address, the password or token among the connection's secrets.
+fn config(url: &str, connection: &Connection) -> RegistryConfig {
+    let mut config = RegistryConfig::new(url);
+    let secret = |name: &str| {
+        connection
+            .secrets
+            .get(name)
+            .map(|secret| secret.expose().to_owned())
+    };
+    if let (Auth::Basic { password, .. }, Some(secret)) =
+        (&mut config.auth, secret("registry.password"))
+    {
+        *password = secret;
     }
+    if let Some(token) = secret("registry.token") {
+        config.auth = Auth::Bearer(token);
+    }
+    config
+}
+
+fn needs((body, key): &BodyAndKey) -> Vec<SchemaKey> {
+    let mut needs = body.needs.clone();
+    needs.extend(key.iter().flat_map(|key| key.needs.clone()));
+    needs
 }
 
 /// Changes bodies inside their layers, with the schemas that are known by now.
 #[derive(Debug)]
 pub struct Editor {
-    schemas: Arc<Schemas>,
+    resolver: Resolver,
 }
 
 impl BodyEditor for Editor {
     fn edit(&self, message: &Message, edit: &Edit) -> Result<Option<Vec<u8>>, String> {
-        let (decoded, _) = decode_message(message, &Settings::default(), &self.schemas);
-        let _ = (decoded, edit);
-        Err("bodies cannot be changed in bulk yet".to_owned())
+        let change = match edit {
+            Edit::Set { pointer, json } => BulkEdit::set(pointer, json)?,
+            Edit::Remove { pointer } => BulkEdit::remove(pointer)?,
+            Edit::Patch { json } => BulkEdit::patch(json)?,
+            Edit::Replace { find, with } => BulkEdit::replace(find, with)?,
+            Edit::Jq { program } => BulkEdit::jq(program)?,
+            Edit::SetHeader { .. } | Edit::RenameHeader { .. } | Edit::RemoveHeader { .. } => {
+                return Err("a header is not changed inside the body".to_owned());
+            }
+        };
+        let (decoded, _) = decode_message(message, &Settings::default(), &self.resolver);
+        let preview = bulk::edit(&decoded, &change)?;
+        if preview.changes.is_empty() {
+            return Ok(message.body.as_ref().map(|body| body.to_vec()));
+        }
+        Ok(Some(preview.edited.bytes))
     }
 }
 
-fn decode_message(message: &Message, settings: &Settings, schemas: &Schemas) -> BodyAndKey {
+fn decode_message(
+    message: &Message,
+    settings: &Settings,
+    schemas: &dyn SchemaSource,
+) -> BodyAndKey {
     let headers = payload_headers(&message.headers);
     let decode = |part, bytes: Option<&[u8]>| {
         let input = Input {

@@ -36,15 +36,7 @@ pub struct Connection {
     /// Header mappings of the person's own, from the profile.
     pub headers: dead_letter::Mapping,
     /// The schema registry's URL, from the profile or the URL's `registry` option.
-    #[expect(
-        dead_code,
-        reason = "the registry client of dlo_payload is wired in next"
-    )]
     pub registry: Option<String>,
-    #[expect(
-        dead_code,
-        reason = "the registry client of dlo_payload is wired in next"
-    )]
     pub secrets: dlo_core::Secrets,
     pub session: Arc<dyn Session>,
     /// Cancelled when the connection is closed; looks on it end.

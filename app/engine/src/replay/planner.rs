@@ -106,6 +106,10 @@ async fn plan_replay(
         }
         for row in stride {
             if let Some(delivery) = look.view.delivery(*row) {
+                if !ask.edits.is_empty() {
+                    let schemas = &shared.schemas;
+                    schemas.prepare(&look.connection, &delivery.message).await?;
+                }
                 messages.push(plan_message(
                     shared,
                     look,
@@ -280,7 +284,10 @@ fn compose(
         let inner = wrapped::unwrap(delivery).ok_or("it is no wrapper around another message")?;
         message = inner.message;
     }
-    let editor = shared.schemas.editor(&look.connection);
+    let editor = shared
+        .schemas
+        .editor(&look.connection)
+        .map_err(|error| error.to_string())?;
     for edit in &ask.edits {
         edits::apply(edit, &mut message, &editor)?;
     }

@@ -82,12 +82,16 @@ impl Resolver {
     /// The same with a folder in which fetched schemas are kept, for the next start and for working
     /// offline. Ids never change their schema, so what is there is good for ever.
     pub fn with_cache(mut self, folder: PathBuf) -> Self {
-        let registry = self
-            .http
-            .as_ref()
-            .map_or_else(|| "files".to_owned(), Http::name);
+        let registry = self.name();
         self.cache = Some(Cache::new(folder, &registry));
         self
+    }
+
+    /// The registry's address without secrets; `files` where there is none.
+    pub fn name(&self) -> String {
+        self.http
+            .as_ref()
+            .map_or_else(|| "files".to_owned(), Http::name)
     }
 
     /// What was fetched so far; give it to [`crate::decode`].
