@@ -17,14 +17,14 @@ use dlo_engine::{Settings, audit, home::Home, registry::Registry};
 
 pub use args::Arguments;
 
-/// Reads the arguments; `None` means that no subcommand was given, so the window is wanted.
+/// Reads the arguments; without a subcommand ([`Arguments::command`]) the window is wanted.
 ///
 /// # Errors
 /// The exit code after a usage error or `--help`, which were printed.
 pub fn parse(
     arguments: impl IntoIterator<Item = OsString>,
     registry: &Registry,
-) -> Result<Option<Arguments>, ExitCode> {
+) -> Result<Arguments, ExitCode> {
     let examples: Vec<_> = registry
         .infos()
         .iter()
@@ -42,11 +42,10 @@ pub fn parse(
             exit::DONE
         })
     })?;
-    let arguments = Arguments::from_arg_matches(&matches).map_err(|error| {
+    Arguments::from_arg_matches(&matches).map_err(|error| {
         let _ = error.print();
         ExitCode::from(exit::WRONG_USE)
-    })?;
-    Ok(arguments.command.is_some().then_some(arguments))
+    })
 }
 
 /// Carries out a subcommand.

@@ -5,15 +5,41 @@
 use std::process::ExitCode;
 
 use dlo_core::{Error, ErrorKind, Result};
-use dlo_engine::{capture::CaptureReader, registry::Registry};
+use dlo_engine::{capture::CaptureReader, home::Home, registry::Registry};
 use dlo_memory::{FileConnector, Loaded, MemoryConnector};
 
 fn main() -> ExitCode {
     let registry = registry();
     match dlo_cli::parse(std::env::args_os(), &registry) {
         Err(code) => code,
-        Ok(Some(arguments)) => dlo_cli::run(arguments, registry),
-        Ok(None) => ExitCode::SUCCESS,
+        Ok(arguments) if arguments.command.is_some() => dlo_cli::run(arguments, registry),
+        Ok(arguments) => {
+            let place = arguments
+                .demo
+                .then(|| "demo:".to_owned())
+                .or(arguments.open);
+            open_window(registry, place)
+        }
+    }
+}
+
+fn open_window(registry: Registry, place: Option<String>) -> ExitCode {
+    let opened = Home::from_environment()
+        .map_err(anyhow::Error::from)
+        .and_then(|home| {
+            dead_letter_office::window::open(
+                registry,
+                home,
+                dlo_engine::audit::current_person(),
+                place,
+            )
+        });
+    match opened {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("dlo: {error}");
+            ExitCode::FAILURE
+        }
     }
 }
 
