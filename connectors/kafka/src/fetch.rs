@@ -102,7 +102,6 @@ pub(crate) fn first(reader: &Reader, topic: &str, places: &[Place]) -> Result<Ve
             Event::Record(message) => {
                 if open.remove(&message.partition()) {
                     times.extend(message.timestamp().to_millis().map(Millis));
-                    reader.pause(topic, message.partition());
                 }
             }
             Event::End(partition) => {

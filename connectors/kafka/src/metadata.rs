@@ -1,6 +1,6 @@
 //! Topics, partitions, offsets and configurations, as blocking questions (call them off the async threads).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, thread, time::Duration};
 
 use dlo_core::{Error, ErrorKind, Isolation, Result};
 use rdkafka::{
@@ -17,6 +17,9 @@ use crate::{
     error::{cause, from_code, from_kafka},
 };
 
+/// How often offsets are asked for again, and after which pause.
+const RETRIES: usize = 6;
+const PAUSE: Duration = Duration::from_millis(150);
 /// How many topics one question about configurations names.
 const CONFIGS_AT_ONCE: usize = 500;
 
@@ -109,10 +112,10 @@ fn metadata(
 ) -> Result<rdkafka::metadata::Metadata> {
     let client = broker.client(Isolation::ReadUncommitted)?;
     // Serves the callbacks and forgets what was heard, so that an old trouble is not taken for the cause of a new one.
-    let _ = client.poll(std::time::Duration::ZERO);
+    let _ = client.poll(Duration::ZERO);
     client.context().forget();
     client.fetch_metadata(topic, PATIENCE).map_err(|error| {
-        let _ = client.poll(std::time::Duration::ZERO);
+        let _ = client.poll(Duration::ZERO);
         cause(&client.context().heard(), operation).unwrap_or_else(|| from_kafka(&error, operation))
     })
 }
@@ -139,23 +142,25 @@ pub(crate) fn offsets(
     if parts.is_empty() {
         return Ok(BTreeMap::new());
     }
-    match ask_offsets(broker, parts, which) {
-        Ok(found) if found.len() == parts.len() => Ok(found),
-        // A leader has moved, or a topic went away meanwhile: ask once more, topic by topic.
-        _ => {
-            let mut found = BTreeMap::new();
-            let mut failure = None;
-            for topic in parts.chunk_by(|a, b| a.0 == b.0) {
-                match ask_offsets(broker, topic, which) {
-                    Ok(some) => found.extend(some),
-                    Err(error) => failure = Some(error),
-                }
-            }
-            match failure {
-                Some(error) if found.is_empty() => Err(error),
-                _ => Ok(found),
-            }
+    for _ in 0..RETRIES {
+        if let Ok(found) = ask_offsets(broker, parts, which)
+            && found.len() == parts.len()
+        {
+            return Ok(found);
         }
+        // A leader moves, or a topic is so new that its leader does not know of it yet.
+        thread::sleep(PAUSE);
+    }
+    let (mut found, mut failure) = (BTreeMap::new(), None);
+    for topic in parts.chunk_by(|a, b| a.0 == b.0) {
+        match ask_offsets(broker, topic, which) {
+            Ok(some) => found.extend(some),
+            Err(error) => failure = Some(error),
+        }
+    }
+    match failure {
+        Some(error) if found.is_empty() => Err(error),
+        _ => Ok(found),
     }
 }
 

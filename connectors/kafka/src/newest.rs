@@ -240,7 +240,6 @@ fn read_windows(
             Event::Quiet => None,
         };
         if let Some(window) = finished.and_then(|partition| open.remove(&partition)) {
-            reader.pause(topic, window.range.partition);
             done.push(window);
         }
     }

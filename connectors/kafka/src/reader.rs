@@ -79,7 +79,8 @@ impl Reader {
         let _ = self.consumer.unassign();
     }
 
-    /// Stops fetching a partition that is done, so that its further records do not fill the queue.
+    /// Stops fetching a partition that is done, so that its further records do not fill the queue. It stays paused, also
+    /// when it is assigned again, so this is only for a reader that will not be used for it any more.
     pub(crate) fn pause(&self, topic: &str, partition: i32) {
         let mut list = TopicPartitionList::new();
         list.add_partition(topic, partition);

@@ -1,0 +1,7 @@
+//! The Kafka connector on a real Apache Kafka. One program for all, as each one more would link everything once more.
+
+mod conformance;
+mod connecting;
+mod looking;
+mod publishing;
+mod real_dead_letters;
