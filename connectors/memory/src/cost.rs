@@ -50,7 +50,7 @@ fn of_quorum(queue: &Queue, holds: &str) -> LookCost {
             ..LookCost::default()
         };
     };
-    let left = limit.saturating_sub(highest_count(queue));
+    let left = limit.saturating_sub(queue.highest_count());
     let mut cost = LookCost {
         line: format!("{holds}; counts one delivery of {limit}"),
         looks_left: Some(left),
@@ -93,7 +93,7 @@ fn of_sqs(queue: &Queue, holds: &str, is_dead_letter_queue: bool) -> LookCost {
         return cost;
     };
     let limit = u64::from(*max_receive_count);
-    let left = limit.saturating_sub(highest_count(queue));
+    let left = limit.saturating_sub(queue.highest_count());
     cost.line = format!("{holds}; counts one receive of {limit}");
     cost.looks_left = Some(left);
     if left == 0 {
@@ -130,15 +130,6 @@ fn warn_of_consumers(queue: &Queue, cost: &mut LookCost) {
 fn warn(cost: &mut LookCost, verdict: Verdict, reason: impl Into<String>) {
     cost.verdict = cost.verdict.max(verdict);
     cost.reasons.push(reason.into());
-}
-
-fn highest_count(queue: &Queue) -> u64 {
-    queue
-        .content()
-        .iter()
-        .map(|stored| stored.count)
-        .max()
-        .unwrap_or_default()
 }
 
 /// A number with a comma after every third digit.

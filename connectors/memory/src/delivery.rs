@@ -33,8 +33,17 @@ pub(crate) fn of_stored(stored: &Stored, kind: QueueKind, index: u64, lock: Lock
         position,
         lock: Some(lock),
         time: time_of(stored, kind),
-        delivery_count: (kind != QueueKind::Classic).then_some(stored.count),
+        delivery_count: delivered_before(stored, kind),
         facts,
+    }
+}
+
+/// The receive that is going on does not count as one before; SQS's own count includes it.
+fn delivered_before(stored: &Stored, kind: QueueKind) -> Option<u64> {
+    match kind {
+        QueueKind::Classic => None,
+        QueueKind::Quorum => Some(stored.count),
+        QueueKind::Standard | QueueKind::Fifo => Some(stored.count.saturating_sub(1)),
     }
 }
 

@@ -70,6 +70,8 @@ pub(crate) struct Queue {
     held: BTreeMap<u64, Held>,
     leases: BTreeSet<(Millis, u64)>,
     expiries: BTreeSet<(Millis, u64)>,
+    /// FIFO: the messages of each group that are in flight, by who holds them.
+    groups: BTreeMap<String, BTreeMap<Owner, usize>>,
     /// FIFO: the deduplication ids of the last five minutes.
     deduplication: BTreeMap<String, Millis>,
 }
@@ -83,6 +85,7 @@ impl Queue {
             held: BTreeMap::new(),
             leases: BTreeSet::new(),
             expiries: BTreeSet::new(),
+            groups: BTreeMap::new(),
             deduplication: BTreeMap::new(),
         }
     }
@@ -128,17 +131,37 @@ impl Queue {
     }
 
     fn group_has_room(&self, group: &str, owner: Owner) -> bool {
-        let in_flight = || {
-            self.held
-                .values()
-                .filter(|held| held.stored.group() == group)
+        let Some(in_flight) = self.groups.get(group) else {
+            return true;
         };
+        let own = in_flight.get(&owner).copied().unwrap_or_default();
+        let is_alone = in_flight.len() == usize::from(own > 0);
         let room = if owner == Owner::CLIENT {
             1
         } else {
             GROUP_IN_FLIGHT
         };
-        in_flight().all(|held| held.owner == owner) && in_flight().count() < room
+        is_alone && own < room
+    }
+
+    fn count_in_flight(&mut self, stored: &Stored, owner: Owner) {
+        if self.kind() == QueueKind::Fifo {
+            let group = self.groups.entry(stored.group().to_owned()).or_default();
+            *group.entry(owner).or_default() += 1;
+        }
+    }
+
+    fn end_flight(&mut self, held: &Held) {
+        let Some(group) = self.groups.get_mut(held.stored.group()) else {
+            return;
+        };
+        if let Some(count) = group.get_mut(&held.owner) {
+            *count = count.saturating_sub(1);
+        }
+        group.retain(|_, count| *count > 0);
+        if group.is_empty() {
+            self.groups.remove(held.stored.group());
+        }
     }
 
     /// Groups with messages that cannot be had at the moment because others of them are in flight.
@@ -146,16 +169,17 @@ impl Queue {
         if self.kind() != QueueKind::Fifo {
             return Vec::new();
         }
-        let in_flight: BTreeSet<_> = self.held.values().map(|held| held.stored.group()).collect();
         let waiting: BTreeSet<_> = self.ready.values().map(Stored::group).collect();
+        let in_flight = self.groups.keys();
         in_flight
-            .intersection(&waiting)
-            .map(|group| (*group).to_owned())
+            .filter(|group| waiting.contains(group.as_str()))
+            .cloned()
             .collect()
     }
 
     pub fn hold(&mut self, token: u64, held: Held) {
         self.leases.insert((held.until, token));
+        self.count_in_flight(&held.stored, held.owner);
         self.held.insert(token, held);
     }
 
@@ -163,7 +187,7 @@ impl Queue {
     pub fn take_held(&mut self, token: u64, owner: Owner) -> Option<Stored> {
         let held = self.held.get(&token).filter(|held| held.owner == owner)?;
         self.leases.remove(&(held.until, token));
-        self.held.remove(&token).map(|held| held.stored)
+        self.release(token)
     }
 
     /// Moves the end of all holds of that owner, to no more than `longest` after a message's first receive.
@@ -208,9 +232,15 @@ impl Queue {
         let mut out = Vec::new();
         while let Some((_, token)) = self.leases.first().copied().filter(|(end, _)| *end <= now) {
             self.leases.pop_first();
-            out.extend(self.held.remove(&token).map(|held| held.stored));
+            out.extend(self.release(token));
         }
         out
+    }
+
+    fn release(&mut self, token: u64) -> Option<Stored> {
+        let held = self.held.remove(&token)?;
+        self.end_flight(&held);
+        Some(held.stored)
     }
 
     /// Ready messages whose time to live has ended. A held message expires when it comes back.
@@ -243,6 +273,13 @@ impl Queue {
             self.expiries.remove(&(expires, place));
         }
         Some(stored)
+    }
+
+    /// The highest count of all messages, ready or held.
+    pub fn highest_count(&self) -> u64 {
+        let held = self.held.values().map(|held| &held.stored);
+        let all = self.ready.values().chain(held);
+        all.map(|stored| stored.count).max().unwrap_or_default()
     }
 
     pub fn ready(&self) -> impl Iterator<Item = &Stored> {

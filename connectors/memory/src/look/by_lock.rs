@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Fault, QueueKind, Reason, Step,
     broker::Broker,
+    capability,
     clock::millis,
     delivery,
     queue::Owner,
@@ -230,9 +231,11 @@ impl LockLook {
     }
 
     fn can(&self, how: Disposition) -> Result<()> {
-        let at = Address::queue(&self.queue);
-        let capability = self.broker.peek(|state| state.describe(&at))?.capability;
-        if how != Disposition::DeadLetter || capability.settle_dead_letter {
+        let has_target = self.broker.peek(|state| {
+            let queue = state.queues.get(&self.queue);
+            queue.is_some_and(|queue| capability::of_queue(&queue.settings).settle_dead_letter)
+        });
+        if how != Disposition::DeadLetter || has_target {
             return Ok(());
         }
         Err(Error::new(
