@@ -61,6 +61,10 @@ fn push_count(out: &mut String, word: &str, count: usize) {
     out.push_str(&count.to_string());
 }
 
+/// The deepest value that is read. Memory of deep values is freed level by level on the stack, so a file made to annoy could end
+/// the program.
+const DEEPEST_READ: usize = 2000;
+
 /// A table or list whose entries are still being read.
 struct Open {
     left: usize,
@@ -75,6 +79,9 @@ pub(super) fn read(tokens: &[&RawValue]) -> Result<Value, String> {
     let mut tokens = tokens.iter();
     let mut open: Vec<Open> = Vec::new();
     loop {
+        if open.len() > DEEPEST_READ {
+            return Err(format!("a flat value is deeper than {DEEPEST_READ} levels"));
+        }
         let (name, kind) = read_place(open.last(), &mut tokens)?;
         let word = text(tokens.next())?;
         let mut done = match word.as_str() {

@@ -517,6 +517,57 @@ fn random_messages_come_back() {
     }
 }
 
+#[test]
+fn a_file_made_to_annoy_is_an_error() {
+    let levels = "\"t\",\"list\",1,".repeat(100_000);
+    let line = format!(
+        r#"{{"dlo":1,"destination":"d","position":{{"index":1}},"headers":[{{"name":"h","type":"t","value":{{"flat":["list",1,{levels}"t","value",null]}}}}]}}"#
+    );
+    let error = parse_line(&line).expect_err("too deep").to_string();
+    assert!(error.contains("deeper than 2000 levels"), "{error}");
+    for tokens in [
+        "",
+        "\"list\"",
+        "\"list\",-1",
+        "\"list\",1",
+        "\"table\",1,\"a\"",
+        "\"value\"",
+        "\"value\",1,2",
+        "\"odd\",1",
+        "\"value\",{\"int\":\"x\"}",
+    ] {
+        let line = format!(
+            r#"{{"dlo":1,"destination":"d","position":{{"index":1}},"properties":{{"p":{{"flat":[{tokens}]}}}}}}"#
+        );
+        assert!(parse_line(&line).is_err(), "{tokens}");
+    }
+}
+
+#[test]
+fn a_damaged_line_never_panics_and_never_passes_with_another_body() {
+    let mut random = Random(0x1234_5678_9abc_def1);
+    let message = Message {
+        headers: vec![random.header(3), random.header(3)],
+        body: Some("a body".into()),
+        ..Message::default()
+    };
+    let one = delivery(message);
+    let good = to_line(&one, "b", "d", None).into_bytes();
+    for _ in 0..5000 {
+        let mut line = good.clone();
+        for _ in 0..=random.next(3) {
+            let at = random.next(line.len() as u64) as usize;
+            line[at] = random.next(128) as u8;
+        }
+        let text = String::from_utf8_lossy(&line);
+        if text.contains("sha256\":")
+            && let Ok(read) = parse_line(&text)
+        {
+            assert_eq!(read.delivery.message.body, one.message.body, "{text}");
+        }
+    }
+}
+
 /// Run with `cargo test -p dlo-engine --release capture_speed -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints rates, proves nothing"]

@@ -19,6 +19,10 @@ pub(super) fn read(marks: &Marks<'_>) -> Option<Death> {
     death.attempts = retries;
     if retries.is_some() {
         death.scope = Some("retries by Dramatiq".into());
+        death.notes.push(
+            "The body itself counts the retries (/options/retries): replayed as it is, Dramatiq gives up as soon as it fails again."
+                .to_owned(),
+        );
         death.note_source(Field::Attempts.path(), "body /options/retries");
     }
     if let Some(traceback) = traceback {

@@ -15,13 +15,47 @@ const LARGEST_BODY: usize = 4 << 20;
 /// A delivery, with its body parsed at most once.
 pub(super) struct Marks<'a> {
     pub(super) delivery: &'a Delivery,
+    names: Names,
+    object_text: OnceCell<Option<&'a str>>,
     json: OnceCell<Option<serde_json::Value>>,
+}
+
+/// Which names there may be, as one bit each. A message has few headers and all dialects together ask for about a hundred, nearly
+/// all of which are absent, so most questions end here.
+#[derive(Default)]
+struct Names([u64; 4]);
+
+impl Names {
+    fn place(name: &str) -> (usize, u64) {
+        let bytes = name.as_bytes();
+        let (first, last) = (bytes.first(), bytes.last());
+        let mix = |byte: Option<&u8>, by: usize| usize::from(byte.copied().unwrap_or(0)) * by;
+        let hash =
+            bytes.len() * 31 + mix(first, 7) + mix(last, 13) + mix(bytes.get(bytes.len() / 2), 3);
+        ((hash >> 6) & 3, 1 << (hash & 63))
+    }
+
+    fn add(&mut self, name: &str) {
+        let (word, bit) = Self::place(name);
+        self.0[word] |= bit;
+    }
+
+    fn may_have(&self, name: &str) -> bool {
+        let (word, bit) = Self::place(name);
+        self.0[word] & bit != 0
+    }
 }
 
 impl<'a> Marks<'a> {
     pub(super) fn new(delivery: &'a Delivery) -> Self {
+        let mut names = Names::default();
+        for header in &delivery.message.headers {
+            names.add(&header.name);
+        }
         Self {
             delivery,
+            names,
+            object_text: OnceCell::new(),
             json: OnceCell::new(),
         }
     }
@@ -31,7 +65,8 @@ impl<'a> Marks<'a> {
     }
 
     pub(super) fn first(&self, name: &str) -> Option<&'a Value> {
-        self.delivery.message.header(name)
+        let known = self.names.may_have(name);
+        known.then(|| self.delivery.message.header(name)).flatten()
     }
 
     /// The last of that name: where frameworks append, it is the newest.
@@ -58,9 +93,7 @@ impl<'a> Marks<'a> {
     ///
     /// The names are searched as plain bytes first, because most bodies hold none of them and need not be parsed.
     pub(super) fn object_with(&self, names: &[&str]) -> Option<&serde_json::Value> {
-        let body = self.body().filter(|body| body.len() <= LARGEST_BODY)?;
-        let start = body.iter().position(|byte| !byte.is_ascii_whitespace())?;
-        let text = (body[start] == b'{').then(|| std::str::from_utf8(body).ok())??;
+        let text = (*self.object_text.get_or_init(|| self.read_object_text()))?;
         if !names.iter().all(|name| text.contains(name)) {
             return None;
         }
@@ -70,6 +103,12 @@ impl<'a> Marks<'a> {
                 .iter()
                 .all(|name| json.get(name.trim_matches('"')).is_some())
         })
+    }
+
+    fn read_object_text(&self) -> Option<&'a str> {
+        let body = self.body().filter(|body| body.len() <= LARGEST_BODY)?;
+        let start = body.iter().position(|byte| !byte.is_ascii_whitespace())?;
+        (body[start] == b'{').then(|| std::str::from_utf8(body).ok())?
     }
 }
 

@@ -81,7 +81,7 @@ const COUNTER: &str =
 const FAN_OUT: &str = "sends copies to further routing keys, which have had the message already";
 
 /// Names that mean one thing only.
-const EXACT: [(&str, &str); 31] = [
+const EXACT: [(&str, &str); 33] = [
     ("x-death", BROKER),
     ("x-opt-deaths", BROKER),
     ("x-delivery-count", COUNTER),
@@ -106,6 +106,8 @@ const EXACT: [(&str, &str); 31] = [
     ("rbs2-delivery-count", COUNTER),
     ("rbs2-defer-count", COUNTER),
     ("dlqDeliveryFailureCause", FAULT),
+    ("_AMQ_ACTUAL_EXPIRY", FAULT),
+    ("x-opt-ACTUAL-EXPIRY", FAULT),
     ("REAL_TOPIC", FAULT),
     ("REAL_SUBSCRIPTION", FAULT),
     ("ORIGIN_MESSAGE_ID", FAULT),

@@ -32,6 +32,8 @@ pub fn first_application_frame(stack: &str) -> Option<Frame<'_>> {
     for line in stack.lines() {
         if line.starts_with("Caused by: ") {
             found.begin_cause();
+        } else if found.has_all(line) {
+            continue;
         }
         if let Some((frame, order)) = read_line(line, before) {
             found.add(frame, order);
@@ -59,6 +61,12 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
+    /// True when a frame in this line cannot change anything: of an exception whose innermost frame comes first, the first one of
+    /// the application counts.
+    fn has_all(&self, line: &str) -> bool {
+        self.application_here && line.starts_with("\tat ")
+    }
+
     fn begin_cause(&mut self) {
         self.application_here = false;
         self.any_here = false;
@@ -185,8 +193,28 @@ fn ruby_frame(text: &str) -> Option<(&str, bool)> {
     ))
 }
 
-/// Beginnings of packages and namespaces that are not the application's, of the JVM and of .NET.
-const FRAMEWORKS: [&str; 75] = [
+/// Beginnings of packages and namespaces that are not the application's, of the JVM and of .NET. Sorted by their bytes, and none
+/// is the beginning of another, so that one search finds the only candidate.
+const FRAMEWORKS: [&str; 83] = [
+    "Amazon.",
+    "Azure.",
+    "Castle.",
+    "Confluent.",
+    "Dapper.",
+    "EasyNetQ.",
+    "JasperFx.",
+    "MassTransit.",
+    "MediatR.",
+    "Microsoft.",
+    "NServiceBus.",
+    "Newtonsoft.",
+    "Npgsql.",
+    "Paramore.",
+    "Polly.",
+    "RabbitMQ.",
+    "Rebus.",
+    "System.",
+    "Wolverine.",
     "akka.",
     "android.",
     "antlr.",
@@ -251,34 +279,12 @@ const FRAMEWORKS: [&str; 75] = [
     "software.amazon.",
     "sun.",
     "zio.",
-    "Amazon.",
-    "Azure.",
-    "Castle.",
-    "Confluent.",
-    "EasyNetQ.",
-    "JasperFx.",
-    "MassTransit.",
-    "Microsoft.",
-    "NServiceBus.",
-    "Newtonsoft.",
-    "System.",
-];
-/// The rest of them; two lists only because of the width of the page.
-const MORE_FRAMEWORKS: [&str; 8] = [
-    "Npgsql.",
-    "Paramore.",
-    "Polly.",
-    "RabbitMQ.",
-    "Rebus.",
-    "Wolverine.",
-    "MediatR.",
-    "Dapper.",
 ];
 
 fn is_framework(symbol: &str) -> bool {
-    let starts = |list: &[&str]| list.iter().any(|prefix| symbol.starts_with(prefix));
-    starts(&FRAMEWORKS)
-        || starts(&MORE_FRAMEWORKS)
+    let after = FRAMEWORKS.partition_point(|prefix| *prefix <= symbol);
+    let candidate = after.checked_sub(1).map(|at| FRAMEWORKS[at]);
+    candidate.is_some_and(|prefix| symbol.starts_with(prefix))
         || symbol.contains("$Proxy")
         || symbol.contains("$$FastClass")
 }
@@ -502,6 +508,26 @@ mod tests {
             "#0 /srv/vendor/x/Y.php(1): X\\Y->z()\n#1 /srv/src/Handler.php(12): App\\Handler->price()",
             "Handler->price",
         );
+    }
+
+    #[test]
+    fn the_list_of_frameworks_is_sorted_and_each_is_found() {
+        assert!(FRAMEWORKS.is_sorted());
+        for prefix in FRAMEWORKS {
+            assert!(is_framework(&format!("{prefix}a.B.c")), "{prefix}");
+            let others = FRAMEWORKS.iter().filter(|other| other.starts_with(prefix));
+            assert_eq!(others.count(), 1, "{prefix}");
+        }
+        for symbol in [
+            "shop.Java.x",
+            "javaland.X.y",
+            "com.acme.java.X",
+            "Systematic.X",
+            "a",
+            "zz",
+        ] {
+            assert!(!is_framework(symbol), "{symbol}");
+        }
     }
 
     #[test]
