@@ -34,6 +34,12 @@ pub(super) fn read(marks: &Marks<'_>) -> Option<Death> {
     death.notes.push(
         "SQS records no reason: the message was received more often than its queue allows and was never deleted.".to_owned(),
     );
+    // A fact that the connector adds where it could read the settings of the queue that the message died in.
+    if let Some(limit) = facts.get("SourceMaxReceiveCount").and_then(Value::as_int) {
+        death.notes.push(format!(
+            "That queue gives up a message after {limit} receives."
+        ));
+    }
     Some(death)
 }
 

@@ -383,8 +383,9 @@ fn strip_old_marks(message: &mut Message, changes: &mut Vec<Change>) {
 
 /// Whether the target takes two more headers.
 pub fn can_mark(to: &Connection, message: &Message) -> bool {
-    // SQS takes ten message attributes, the receiver's own included (SQS developer guide, message metadata).
-    to.broker != "sqs" || message.headers.len() <= 8
+    // SQS takes ten message attributes, and 1 MiB with them included (SQS developer guide, message metadata).
+    const ROOM: usize = 1_048_576 - 256;
+    to.broker != "sqs" || (message.headers.len() <= 8 && message.size() <= ROOM)
 }
 
 fn mark_change(to: &Connection, message: &Message, changes: &mut Vec<Change>) {
