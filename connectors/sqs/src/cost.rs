@@ -46,6 +46,24 @@ pub(crate) fn cost(queue: &Queue, request: &LookRequest, highest_seen: Option<u6
     }
 }
 
+/// The cost at a queue whose settings may not be read: nobody can say what a look would do there.
+pub(crate) fn unknown(request: &LookRequest) -> LookCost {
+    let limit = grouped(request.limit.min(MAX_IN_FLIGHT));
+    LookCost {
+        verdict: Verdict::Ask,
+        line: format!(
+            "holds up to {limit} messages for this session and returns them; raises each receive count by 1, and whether that has a \
+             limit here is not known"
+        ),
+        reasons: vec![
+            "The queue's settings cannot be read, so it is not known whether a look would dead-letter messages. Ask for the \
+             permission sqs:GetQueueAttributes."
+                .to_owned(),
+        ],
+        looks_left: None,
+    }
+}
+
 fn source_queue(queue: &Queue, limit: u64, left: u64, seen: Option<u64>) -> (Verdict, String) {
     let target = queue.redrive.as_ref().map_or("", |policy| policy.target());
     match (left, seen) {

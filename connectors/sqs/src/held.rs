@@ -77,6 +77,12 @@ impl Holding {
         self.by_order.values().cloned().collect()
     }
 
+    /// Those that have less than `left` to go.
+    pub fn due(&self, now: Instant, left: Duration) -> Vec<Held> {
+        let due = |held: &&Held| held.until.saturating_duration_since(now) < left;
+        self.by_order.values().filter(due).cloned().collect()
+    }
+
     pub fn len(&self) -> usize {
         self.by_order.len()
     }

@@ -11,7 +11,7 @@ use dlo_core::{
 use crate::{
     age::{self, Ages, DeadLetterQueue},
     capability::{self, Movable},
-    cost::{cost, grouped},
+    cost::{self, cost, grouped},
     error::Doing,
     memory::Source,
     queue::{Encryption, Queue, account_in_arn, name_in_arn, name_in_url},
@@ -49,8 +49,15 @@ pub(crate) async fn destinations(shared: &Shared) -> Result<Vec<Destination>> {
         .collect())
 }
 
+/// Who may not read a queue's settings can still look and send, so a queue that hides them is described without.
 pub(crate) async fn describe(shared: &Shared, name: &str) -> Result<Destination> {
-    let queue = shared.queue(name).await?;
+    let queue = match shared.queue(name).await {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let url = shared.usable_queue(name).await?.url;
+            return Ok(hidden(&url, &error));
+        }
+        queue => queue?,
+    };
     sources(shared, &queue).await;
     let metric = shared.oldest(&queue.name).await;
     Ok(destination(shared, &queue, metric))
@@ -236,7 +243,7 @@ fn hidden(url: &str, error: &Error) -> Destination {
         },
         capability: capability::of(&queue, Movable::No),
         facts: vec![("settings".to_owned(), format!("not readable: {error}"))],
-        look: cost(&queue, &LookRequest::new(USUAL_LOOK), None),
+        look: cost::unknown(&LookRequest::new(USUAL_LOOK)),
         ..Destination::new(Address::queue(name_in_url(url)), "queue")
     }
 }

@@ -438,9 +438,8 @@ impl Core {
     async fn extend(&self, left: Duration) -> Result<()> {
         let now = Instant::now();
         let due: Vec<_> = lock(&self.held)
-            .all()
+            .due(now, left)
             .into_iter()
-            .filter(|held| held.until.saturating_duration_since(now) < left)
             .filter_map(|held| extension(&held, self.hold, now).map(|timeout| (held, timeout)))
             .collect();
         let answers =

@@ -21,7 +21,7 @@ use dlo_core::{
 use crate::{
     age, check,
     config::{self, Settings},
-    cost::{cost, grouped},
+    cost::{self, cost, grouped},
     error::Doing,
     list,
     look::{self, Core},
@@ -249,12 +249,14 @@ impl Session for SqsSession {
     }
 
     async fn cost(&self, at: &Address, request: &LookRequest) -> Result<LookCost> {
-        let queue = self.shared.queue(queue_name(at)?).await?;
-        Ok(cost(
-            &queue,
-            request,
-            self.shared.memory.highest_receives(&queue.name),
-        ))
+        match self.shared.queue(queue_name(at)?).await {
+            Ok(queue) => {
+                let highest = self.shared.memory.highest_receives(&queue.name);
+                Ok(cost(&queue, request, highest))
+            }
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(cost::unknown(request)),
+            Err(error) => Err(error),
+        }
     }
 
     async fn look(&self, at: &Address, request: LookRequest) -> Result<Arc<dyn Look>> {

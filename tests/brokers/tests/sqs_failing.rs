@@ -15,7 +15,7 @@ use anyhow::{Context, Result, ensure};
 use dlo_brokers::sqs::{Server, Stage, Store, plain, unique};
 use dlo_core::{
     Address, Atomicity, Connector, Disposition, Endpoint, Error, ErrorKind, LookRequest, Outgoing,
-    Receipt, Session, Target,
+    Receipt, Session, Target, Verdict,
 };
 use dlo_sqs::Sqs;
 use tokio::{
@@ -148,15 +148,19 @@ async fn a_missing_permission_is_named() -> Result<()> {
             .iter()
             .any(|(name, value)| name == "listing queues" && value.contains("sqs:ListQueues"))
     );
-    let error = session
-        .describe(&Address::queue("orders"))
-        .await
-        .err()
-        .context("it was described")?;
+    let orders = Address::queue("orders");
+    let told = session.describe(&orders).await?;
     ensure!(
-        error.kind() == ErrorKind::PermissionDenied
-            && error.to_string().contains("sqs:GetQueueAttributes"),
-        "{error}"
+        told.facts
+            .iter()
+            .any(|(_, fact)| fact.contains("sqs:GetQueueAttributes")),
+        "{:?}",
+        told.facts
+    );
+    let cost = session.cost(&orders, &LookRequest::new(5)).await?;
+    ensure!(
+        cost.verdict == Verdict::Ask && told.look.verdict == Verdict::Ask,
+        "{cost:?}"
     );
     let error = session
         .look(&Address::queue("orders"), LookRequest::new(5))
