@@ -6,7 +6,8 @@
 use std::{fmt, time::Duration};
 
 use aws_config::{
-    BehaviorVersion, SdkConfig, default_provider::region::DefaultRegionChain, retry::RetryConfig,
+    BehaviorVersion, SdkConfig, default_provider::region::DefaultRegionChain,
+    profile::ProfileFileCredentialsProvider, provider_config::ProviderConfig, retry::RetryConfig,
     sts::AssumeRoleProvider, timeout::TimeoutConfig,
 };
 use aws_sdk_sqs::config::{Credentials, Region};
@@ -97,13 +98,20 @@ impl Settings {
     pub async fn load(&self) -> Result<SdkConfig> {
         let region = self.resolve_region().await?;
         let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
-            .region(region)
+            .region(region.clone())
             .retry_config(RetryConfig::standard().with_max_attempts(3))
             .timeout_config(timeouts())
             .use_fips(self.fips)
             .use_dual_stack(self.dual_stack);
         if let Some(profile) = &self.profile {
-            loader = loader.profile_name(profile);
+            // Named on purpose, the profile comes before keys in the environment, as with the command line's --profile;
+            // the SDK's own chain would take the environment's.
+            let provider = ProfileFileCredentialsProvider::builder()
+                .profile_name(profile)
+                .configure(&ProviderConfig::default().with_region(Some(region)));
+            loader = loader
+                .profile_name(profile)
+                .credentials_provider(provider.build());
         }
         if let Some(keys) = &self.keys {
             loader = loader.credentials_provider(keys.credentials());

@@ -154,10 +154,12 @@ fn endpoint(stage: &Stage) -> Result<&str> {
     Ok(stage.url.split_once("endpoint=").context("no endpoint")?.1)
 }
 
-/// LocalStack reads from it which service and region are meant, and checks no signature.
+/// LocalStack reads from it which service and region are meant, and checks no signature. S3 wants a bucket's region named in its
+/// creation unless it is us-east-1.
 fn signed(service: &str) -> String {
+    let region = if service == "s3" { "us-east-1" } else { REGION };
     format!(
-        "AWS4-HMAC-SHA256 Credential=test/20260101/{REGION}/{service}/aws4_request, SignedHeaders=host, Signature=0"
+        "AWS4-HMAC-SHA256 Credential=test/20260101/{region}/{service}/aws4_request, SignedHeaders=host, Signature=0"
     )
 }
 
