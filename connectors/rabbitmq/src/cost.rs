@@ -71,17 +71,32 @@ fn uncounted(facts: &QueueFacts, limit: u64) -> LookCost {
         ..LookCost::default()
     };
     let deadly = "Messages that died of a delivery limit elsewhere would be destroyed by giving them back; each is saved, put back as a copy at the end of the queue, and only then removed. They are taken one at a time; if this program is killed just then, the broker destroys the message on the wire: at most 1, or up to 256 where such messages come after others.";
-    if facts.known_deadly_source() {
+    let sources = if facts.known_deadly_source() {
         cost.line += "; messages at their limit are saved and moved to the end of the queue";
-        raise(&mut cost, Verdict::Warn, deadly.to_owned());
-    } else if !facts.sources_known {
-        raise(
+        ""
+    } else if facts.sources_known {
+        return cost;
+    } else {
+        "Where the messages come from is not known. "
+    };
+    match (facts.can_rescue, facts.known_deadly_source()) {
+        (true, _) => raise(&mut cost, Verdict::Warn, format!("{sources}{deadly}")),
+        (false, true) => raise(&mut cost, Verdict::Refuse, no_rescue(facts)),
+        (false, false) => raise(
             &mut cost,
-            Verdict::Warn,
-            format!("Where the messages come from is not known. {deadly}"),
-        );
+            Verdict::Ask,
+            format!("{sources}{}", no_rescue(facts)),
+        ),
     }
     cost
+}
+
+/// Why messages that died of a limit could not be saved, and what an administrator can do.
+fn no_rescue(facts: &QueueFacts) -> String {
+    format!(
+        "Messages that died of a delivery limit elsewhere may be in it; giving them back would destroy them, and you may not publish the copies that would save them. Ask an administrator for the right to write to amq.default (rabbitmqctl set_permissions), or to lift the queue's limit: rabbitmqctl set_policy look '^{}$' '{{\"delivery-limit\":-1}}' --apply-to queues --priority 100 (not where the limit is a queue argument or an operator policy).",
+        facts.name
+    )
 }
 
 /// Before 4.3: every return counts, and past the limit the broker drops or dead-letters the message.
@@ -201,6 +216,7 @@ mod tests {
             limit,
             info: None,
             sources_known: true,
+            can_rescue: true,
             source_limits: Vec::new(),
             is_dead: true,
             returns_seen: None,
@@ -246,6 +262,22 @@ mod tests {
         check(Some(3), Limit::At(20), Verdict::Fine);
         check(Some(20), Limit::Unlimited, Verdict::Fine);
         check(None, Limit::At(20), Verdict::Fine);
+    }
+
+    #[test]
+    fn without_the_right_to_rescue_it_asks_or_refuses() {
+        let check = |source_limits, sources_known, verdict| {
+            let facts = QueueFacts {
+                can_rescue: false,
+                source_limits,
+                sources_known,
+                ..facts("4.3.6", Limit::At(20))
+            };
+            assert_eq!(cost(&facts, 1).verdict, verdict);
+        };
+        check(vec![Some(20)], true, Verdict::Refuse);
+        check(vec![], false, Verdict::Ask);
+        check(vec![Some(3)], true, Verdict::Fine);
     }
 
     #[test]

@@ -196,7 +196,9 @@ fn io_error(operation: &str, error: &io::Error, text: &str) -> Error {
         .advise("Name a certificate and its key with ?certfile=…&keyfile=… in the URL.");
     }
     match error.kind() {
-        io::ErrorKind::ConnectionAborted | io::ErrorKind::UnexpectedEof => not_amqp(operation),
+        io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::UnexpectedEof => not_amqp(operation),
         _ => Error::new(ErrorKind::Unreachable, operation, plain(text))
             .advise("Check host, port and network."),
     }

@@ -53,6 +53,8 @@ pub(crate) struct QueueFacts {
     pub source_limits: Vec<Option<u64>>,
     /// Whether the queue holds dead letters by configuration or name.
     pub is_dead: bool,
+    /// Whether the user may publish to a queue, which a rescue needs; asked only where one may be needed.
+    pub can_rescue: bool,
     /// How often its messages have been returned already, as far as this session saw.
     pub returns_seen: Option<u64>,
 }

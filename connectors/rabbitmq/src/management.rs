@@ -10,7 +10,10 @@ use dlo_core::{Error, ErrorKind, Result, Secret};
 use reqwest::{Certificate, Client, StatusCode};
 use serde_json::Value;
 
-use crate::config::{Config, Management};
+use crate::{
+    config::{Config, Management},
+    take::LOOK_TAG,
+};
 
 const CONNECT: Duration = Duration::from_secs(2);
 /// A list of thousands of queues takes the broker a while.
@@ -40,6 +43,8 @@ pub(crate) struct QueueInfo {
     pub messages: Option<u64>,
     pub bytes: Option<u64>,
     pub consumers: Option<u64>,
+    /// Live consumers that are no looks of ours; only where one queue is asked for.
+    pub other_consumers: Option<u64>,
     pub state: Option<String>,
     pub policy: Option<String>,
     pub operator_policy: Option<String>,
@@ -225,6 +230,7 @@ impl QueueInfo {
             messages: number(answer, "messages"),
             bytes: number(answer, "message_bytes"),
             consumers: number(answer, "consumers"),
+            other_consumers: other_consumers(answer),
             state: text(answer, "state"),
             policy: text(answer, "policy"),
             operator_policy: text(answer, "operator_policy"),
@@ -288,6 +294,15 @@ fn authorities(config: &Config) -> Vec<Certificate> {
         .as_deref()
         .and_then(|pem| Certificate::from_pem_bundle(pem.as_bytes()).ok())
         .unwrap_or_default()
+}
+
+/// The count among the queue's figures lags by seconds and so may count a look that is over; the list of consumers does not.
+fn other_consumers(answer: &Value) -> Option<u64> {
+    let consumers = answer.get("consumer_details")?.as_array()?;
+    let others = consumers.iter().filter(|consumer| {
+        text(consumer, "consumer_tag").is_none_or(|tag| !tag.starts_with(LOOK_TAG))
+    });
+    Some(others.count() as u64)
 }
 
 /// The broker writes a number, `"unlimited"`, or leaves it out.

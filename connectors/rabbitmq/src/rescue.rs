@@ -112,7 +112,9 @@ impl Inner {
         properties: Result<BasicProperties>,
     ) -> Result<()> {
         if !self.rules.can_rescue {
-            return Err(cannot_rescue(&self.rules.queue));
+            return Err(not_put_back(
+                "you may not publish to the queue (write on amq.default)",
+            ));
         }
         let channel = match state.copies.take() {
             Some(channel) => channel,
@@ -160,19 +162,6 @@ pub(crate) async fn may_publish(connection: &Connection) -> Result<bool> {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// The error of a look that might have to rescue and cannot.
-pub(crate) fn cannot_rescue(queue: &str) -> Error {
-    Error::new(
-        ErrorKind::Refused,
-        "look at the queue",
-        "messages that died of a delivery limit may be in it, giving them back would destroy them, and you may not publish the copies that would save them",
-    )
-    .advise(format!(
-        "Ask an administrator for the right to write to amq.default (rabbitmqctl set_permissions), or to lift the queue's limit: rabbitmqctl set_policy look '^{queue}$' '{{\"delivery-limit\":-1}}' --apply-to queues --priority 100 (not where the limit is a queue argument or an operator policy)."
-    ))
-    .with("queue", queue)
 }
 
 async fn confirming_channel(connection: &Connection) -> Result<Channel> {

@@ -21,7 +21,7 @@ use lapin::{
     options::{QueueDeclareOptions, QueuePurgeOptions},
     types::FieldTable,
 };
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, OnceCell};
 
 use crate::{
     config::{Config, Management},
@@ -32,7 +32,7 @@ use crate::{
     look::{Inner, LockLook, Rules, State, lock},
     management::{Api, QueueInfo},
     publish::{Identity, Publisher, exchange_exists},
-    rescue::{cannot_rescue, may_publish},
+    rescue::may_publish,
     routing::Topology,
     stream::{self, StreamLook},
     take::{QUORUM_COUNTS, WINDOW},
@@ -59,6 +59,7 @@ pub(crate) struct RabbitSession {
     publisher: AsyncMutex<Publisher>,
     map: AsyncMutex<Option<(Instant, Arc<DeadLetterMap>)>>,
     returns: Arc<Mutex<HashMap<String, Returns>>>,
+    may_publish: OnceCell<bool>,
     looks: Mutex<Vec<std::sync::Weak<Inner>>>,
 }
 
@@ -106,6 +107,7 @@ impl RabbitSession {
             publisher: AsyncMutex::default(),
             map: AsyncMutex::default(),
             returns: Arc::default(),
+            may_publish: OnceCell::new(),
             looks: Mutex::default(),
         })
     }
@@ -144,10 +146,22 @@ impl RabbitSession {
             None => None,
         };
         // A classic queue's own count leaves out consumers that have all they can take.
-        let said = info.as_ref().and_then(|info: &QueueInfo| info.consumers);
+        let said = info
+            .as_ref()
+            .and_then(|info: &QueueInfo| info.other_consumers);
         consumers = consumers.max(said.unwrap_or_default());
         let map = self.map().await.ok().flatten();
-        Ok(self.join(name, (ready, consumers), info, map.as_deref()))
+        let mut facts = self.join(name, (ready, consumers), info, map.as_deref());
+        if facts.limit.value().is_some() {
+            facts.can_rescue = self.can_rescue().await?;
+        }
+        Ok(facts)
+    }
+
+    /// Whether the user may publish to queues; asked once, where it matters.
+    async fn can_rescue(&self) -> Result<bool> {
+        let asking = || async { may_publish(&*self.connection().await?).await };
+        self.may_publish.get_or_try_init(asking).await.copied()
     }
 
     fn join(
@@ -171,6 +185,7 @@ impl RabbitSession {
                 .map(|map| map.source_limits(name, self.version))
                 .unwrap_or_default(),
             is_dead: evidence != DeadLetters::No,
+            can_rescue: true,
             returns_seen: self.returns_of(name, ready),
             info,
         }
@@ -270,20 +285,9 @@ impl RabbitSession {
             connect::open(&self.config, &format!("{NAME}: look at {}", facts.name)).await?;
         let operation = "look at the queue";
         let channel = answer(operation, connection.create_channel()).await?;
-        let limit = facts.limit.value();
-        let can_rescue = match limit {
-            Some(_) => may_publish(&connection).await?,
-            None => false,
-        };
-        if !can_rescue && facts.carries_counts() {
-            let accepted = request.consent == Consent::Given && !facts.known_deadly_source();
-            if !accepted {
-                return Err(cannot_rescue(&facts.name));
-            }
-        }
-        let rules = self.rules(facts, request, can_rescue)?;
+        let rules = self.rules(facts, request)?;
         let state = State {
-            ramp: limit.map(|_| 1),
+            ramp: facts.limit.value().map(|_| 1),
             ..State::default()
         };
         let look = LockLook::new(Inner {
@@ -298,7 +302,7 @@ impl RabbitSession {
         Ok(Arc::new(look))
     }
 
-    fn rules(&self, facts: &QueueFacts, request: LookRequest, can_rescue: bool) -> Result<Rules> {
+    fn rules(&self, facts: &QueueFacts, request: LookRequest) -> Result<Rules> {
         let careful =
             facts.carries_counts() && (facts.known_deadly_source() || !facts.sources_known);
         let timeout = facts
@@ -319,7 +323,7 @@ impl RabbitSession {
                 _ => QUORUM_COUNTS,
             },
             careful_window: if careful { CAREFUL_WINDOW } else { WINDOW },
-            can_rescue,
+            can_rescue: facts.can_rescue,
             has_dead_letter_exchange: facts.dead_letter_exchange().is_some(),
             hold_for: timeout.mul_f64(0.9),
             most: most(&request),
@@ -395,6 +399,8 @@ impl Session for RabbitSession {
             return self.named_queues().await;
         };
         let connection = self.connection().await?;
+        let quorum = |info: &QueueInfo| facts::kind_of(Some(info)) == QueueKind::Quorum;
+        let can_rescue = map.queues.values().any(quorum) && self.can_rescue().await?;
         let mut destinations = Vec::with_capacity(map.queues.len());
         for (name, info) in &map.queues {
             let told = (
@@ -407,12 +413,13 @@ impl Session for RabbitSession {
                 true => count(&connection, name).await.ok(),
                 false => None,
             };
-            let facts = self.join(
+            let mut facts = self.join(
                 name,
                 counted.unwrap_or(told),
                 Some(info.clone()),
                 Some(&map),
             );
+            facts.can_rescue = can_rescue;
             let mut destination = self.destination(&facts, Some(&map));
             if counted.is_none() {
                 destination.depth = info.ready.map_or_else(Figure::unknown, Figure::about);

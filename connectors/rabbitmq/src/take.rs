@@ -39,6 +39,8 @@ const FIRST_IDLE: Duration = Duration::from_secs(1);
 /// After so many windows without a message, somebody else gets what is ready.
 const PATIENCE: u32 = 3;
 
+/// How the consumers of a look are called, before a number.
+pub(crate) const LOOK_TAG: &str = "dlo-";
 const DELIVERY_COUNT: &str = "x-delivery-count";
 /// The counts that a quorum queue writes among a message's headers.
 pub(crate) const QUORUM_COUNTS: &[&str] = &[DELIVERY_COUNT, "x-acquired-count"];
@@ -138,7 +140,7 @@ impl Inner {
         self.set_prefetch(size).await?;
         state.windows += 1;
         // The broker gives messages back consumer by consumer, in the order of the consumers' names.
-        let tag = format!("dlo-{:010}", state.windows);
+        let tag = format!("{LOOK_TAG}{:010}", state.windows);
         let consuming = self.channel.basic_consume(
             self.rules.queue.as_str().into(),
             tag.as_str().into(),

@@ -12,12 +12,14 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use dlo_core::{Connector, Endpoint, Session};
 use dlo_rabbitmq::Rabbit;
+use futures::StreamExt;
 use lapin::{
     BasicProperties, Channel, Connection, ConnectionProperties,
     message::BasicGetMessage,
     options::{
-        BasicAckOptions, BasicGetOptions, BasicPublishOptions, BasicRejectOptions,
-        ConfirmSelectOptions, QueueDeclareOptions, QueueDeleteOptions,
+        BasicAckOptions, BasicConsumeOptions, BasicGetOptions, BasicPublishOptions,
+        BasicQosOptions, BasicRejectOptions, ConfirmSelectOptions, QueueDeclareOptions,
+        QueueDeleteOptions,
     },
     types::{AMQPValue, FieldTable},
 };
@@ -174,16 +176,22 @@ impl Stage {
 
     /// Waits until that many messages are ready.
     pub async fn await_count(&self, queue: &str, expected: u64) -> Result<()> {
-        let end = Instant::now() + Duration::from_secs(20);
+        let end = Instant::now() + Duration::from_secs(60);
         loop {
             let count = self.count(queue).await?;
             if count == expected {
                 return Ok(());
             }
-            ensure!(
-                Instant::now() < end,
-                "{queue} has {count} ready messages, not {expected}"
-            );
+            if Instant::now() > end {
+                let info = self
+                    .api(
+                        reqwest::Method::GET,
+                        &format!("queues/%2F/{queue}"),
+                        Value::Null,
+                    )
+                    .await?;
+                bail!("{queue} has {count} ready messages, not {expected}: {info}");
+            }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -211,14 +219,24 @@ impl Stage {
     /// Lets every message of a quorum queue fail until its delivery limit sends it to the dead-letter queue.
     pub async fn let_die_of_the_limit(&self, source: &str, dead: &str, count: u64) -> Result<()> {
         let channel = self.channel().await?;
+        channel.basic_qos(500, BasicQosOptions::default()).await?;
+        let mut consumer = channel
+            .basic_consume(
+                source.into(),
+                "failing".into(),
+                BasicConsumeOptions::default(),
+                FieldTable::default(),
+            )
+            .await?;
         let end = Instant::now() + Duration::from_secs(240);
-        while self.count(dead).await? < count {
-            ensure!(Instant::now() < end, "the messages did not die in time");
-            while let Some(message) = channel
-                .basic_get(source.into(), BasicGetOptions::default())
-                .await?
-            {
-                message.reject(BasicRejectOptions { requeue: true }).await?;
+        loop {
+            match tokio::time::timeout(Duration::from_millis(500), consumer.next()).await {
+                Ok(Some(message)) => {
+                    let options = BasicRejectOptions { requeue: true };
+                    message?.reject(options).await?;
+                }
+                _ if self.count(dead).await? >= count => break,
+                _ => ensure!(Instant::now() < end, "the messages did not die in time"),
             }
         }
         channel.close(200, "OK".into()).await?;

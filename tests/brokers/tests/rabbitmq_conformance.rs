@@ -13,7 +13,7 @@ use dlo_conformance::{Fixture, Linked, Staged};
 use dlo_core::{Address, Header, Message, Session, Target, Typed, Value};
 use futures::StreamExt;
 use lapin::{
-    BasicProperties, Channel,
+    BasicProperties, Channel, Consumer,
     options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions, ExchangeDeclareOptions},
     types::{AMQPValue, DecimalValue, FieldTable},
 };
@@ -36,7 +36,7 @@ async fn the_promises_are_kept(stage: &Stage) -> anyhow::Result<()> {
 struct RabbitFixture {
     stage: Stage,
     /// Live consumers of harmful destinations.
-    consuming: Mutex<Vec<Channel>>,
+    consuming: Mutex<Vec<(Channel, Consumer)>>,
 }
 
 #[async_trait]
@@ -138,7 +138,7 @@ impl Fixture for RabbitFixture {
         self.consuming
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push(channel);
+            .push((channel, consumer));
         // A classic queue says that a consumer is there only while it could take more; the management API always does.
         let path = format!("queues/%2F/{}", encode(name));
         let mut told = false;
@@ -148,7 +148,10 @@ impl Fixture for RabbitFixture {
                 .stage
                 .api(reqwest::Method::GET, &path, serde_json::Value::Null)
                 .await?;
-            told = info.get("consumers").and_then(serde_json::Value::as_u64) == Some(1);
+            let consumers = info
+                .get("consumer_details")
+                .and_then(serde_json::Value::as_array);
+            told = consumers.is_some_and(|consumers| consumers.len() == 1);
         }
         Ok(Some(Address::queue(name)))
     }

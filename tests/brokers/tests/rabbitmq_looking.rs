@@ -60,6 +60,17 @@ async fn a_look_in_each_of_three_sessions(stage: &Stage) -> Result<()> {
     let mut line = String::new();
     for _ in 0..3 {
         let session = stage.session().await?;
+        // A look that has just been closed must not be taken for a live consumer.
+        let cost = session
+            .cost(&Address::queue(queue), &LookRequest::new(10))
+            .await?;
+        ensure!(
+            !cost
+                .reasons
+                .iter()
+                .any(|reason| reason.contains("live consumer")),
+            "{cost:?}"
+        );
         line = session
             .cost(&Address::queue(queue), &LookRequest::new(100_000))
             .await?
