@@ -9,7 +9,7 @@ use crate::formats::{json, protobuf};
 use crate::framing::{self, Frame};
 use crate::recipe::Step;
 use crate::report::{Layer, Note, Refusal};
-use crate::schemas::{Parsed, Schema};
+use crate::schemas::{Parsed, Schema, SchemaKey};
 
 use super::{Detector, Found, Strength, text};
 
@@ -38,6 +38,9 @@ impl Detector<'_> {
 
     /// Reads a payload inside one frame.
     pub(super) fn in_frame(&mut self, bytes: &Bytes, frame: &Frame) -> Option<Found> {
+        if is_some_other_number(frame) {
+            return None;
+        }
         let payload = bytes.slice(frame.length..);
         let layer = |length: usize| Layer {
             step: frame.step.clone(),
@@ -164,10 +167,7 @@ impl Detector<'_> {
     /// What a framed payload may be while its schema is missing: JSON says so itself, Protobuf can
     /// show its wire tree, Avro is bytes.
     fn without_schema(&mut self, payload: &Bytes, frame: &Frame) -> Option<Found> {
-        if let crate::schemas::SchemaKey::Confluent(id) = frame.key
-            && id > PLAUSIBLE_ID
-            && !frame.certain
-        {
+        if payload.is_empty() && !frame.certain {
             return None;
         }
         if std::str::from_utf8(payload).is_ok_and(json::could_be)
@@ -211,5 +211,13 @@ impl Detector<'_> {
         } else {
             Strength::Guess
         }))
+    }
+}
+
+/// Whether an id is too large to be one, so that nobody need be asked about it.
+fn is_some_other_number(frame: &Frame) -> bool {
+    match frame.key {
+        SchemaKey::Confluent(id) => id > PLAUSIBLE_ID && !frame.certain,
+        _ => false,
     }
 }

@@ -198,14 +198,16 @@ impl Detector<'_> {
             )));
             return self.raw(bytes);
         }
-        let framed = self.framed(bytes, depth);
-        if let Some(found) = framed
-            .as_ref()
-            .filter(|found| found.strength >= Strength::Structured)
+        // The mark of UTF-32 begins with the zero byte of a frame, and is far more telling.
+        if bytes.starts_with(&[0, 0, 0xfe, 0xff])
+            && let Some(found) = self.textual(bytes, depth)
         {
-            debug_assert!(found.strength >= Strength::Structured);
-            return framed.unwrap_or_else(|| self.raw(bytes));
+            return found;
         }
+        let framed = match self.framed(bytes, depth) {
+            Some(found) if found.strength >= Strength::Structured => return found,
+            weaker => weaker,
+        };
         self.bound(bytes)
             .or_else(|| self.by_magic(bytes, depth))
             .or_else(|| self.integer(bytes))
@@ -367,7 +369,13 @@ impl Detector<'_> {
             )));
         }
         // A schema that was wanted on a wrong track is of no use once the payload is understood.
-        if found.strength == Strength::Confirmed {
+        let framed = found
+            .layers
+            .iter()
+            .any(|layer| layer.step.kind() == Kind::Framing);
+        if found.strength == Strength::Confirmed
+            || (found.strength == Strength::Structured && !framed)
+        {
             self.needs.clear();
         }
         Decoded {

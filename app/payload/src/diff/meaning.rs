@@ -69,7 +69,7 @@ pub fn documents(before: &Document, after: &Document) -> Vec<Change> {
 }
 
 fn compare(before: &Document, after: &Document, path: &Path, changes: &mut Vec<Change>) {
-    if same(before, after) {
+    if before == after {
         return;
     }
     match (before, after) {
@@ -88,16 +88,6 @@ fn compare(before: &Document, after: &Document, path: &Path, changes: &mut Vec<C
             before: Some(before.clone()),
             after: Some(after.clone()),
         }),
-    }
-}
-
-/// NaN is itself here: nothing changed.
-fn same(before: &Document, after: &Document) -> bool {
-    match (before, after) {
-        (Document::Float(before), Document::Float(after)) => {
-            before.to_bits() == after.to_bits() || (before.is_nan() && after.is_nan())
-        }
-        _ => before == after,
     }
 }
 
@@ -134,7 +124,7 @@ fn lists(old: &[Document], new: &[Document], path: &Path, changes: &mut Vec<Chan
     let front = old
         .iter()
         .zip(new)
-        .take_while(|(before, after)| same(before, after))
+        .take_while(|(before, after)| before == after)
         .count();
     let most = old.len().min(new.len()) - front;
     let back = old
@@ -142,7 +132,7 @@ fn lists(old: &[Document], new: &[Document], path: &Path, changes: &mut Vec<Chan
         .rev()
         .zip(new.iter().rev())
         .take(most)
-        .take_while(|(before, after)| same(before, after))
+        .take_while(|(before, after)| before == after)
         .count();
     let (old, new) = (&old[front..old.len() - back], &new[front..new.len() - back]);
     for at in 0..old.len().max(new.len()) {

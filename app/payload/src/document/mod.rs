@@ -11,7 +11,10 @@ pub mod path;
 pub use number::Number;
 
 /// One value of a decoded payload.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// Two values are equal when a person would see no difference: NaN equals itself, and numbers are
+/// equal when they are written alike.
+#[derive(Clone, Debug)]
 pub enum Document {
     Null,
     Bool(bool),
@@ -50,6 +53,28 @@ pub struct Tagged {
     /// The mark as the format writes it, for example `0` for a CBOR date.
     pub tag: String,
     pub value: Document,
+}
+
+impl PartialEq for Document {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(one), Self::Bool(two)) => one == two,
+            (Self::Number(one), Self::Number(two)) => one == two,
+            (Self::Text(one), Self::Text(two)) | (Self::Decimal(one), Self::Decimal(two)) => {
+                one == two
+            }
+            (Self::Utf16(one), Self::Utf16(two)) => one == two,
+            (Self::Bytes(one), Self::Bytes(two)) => one == two,
+            (Self::Float(one), Self::Float(two)) => one == two || (one.is_nan() && two.is_nan()),
+            (Self::Time(one), Self::Time(two)) => one == two,
+            (Self::List(one), Self::List(two)) => one == two,
+            (Self::Map(one), Self::Map(two)) => one == two,
+            (Self::Pairs(one), Self::Pairs(two)) => one == two,
+            (Self::Tagged(one), Self::Tagged(two)) => one == two,
+            _ => false,
+        }
+    }
 }
 
 impl Document {

@@ -101,7 +101,7 @@ fn zero_prefix(rest: &[u8], ids: PrefixIds) -> Vec<Frame> {
             PrefixIds::ApicurioGlobal => SchemaKey::ApicurioGlobal(i64::from(four)),
         };
         let frame = Frame::new(Step::Confluent, key, 5);
-        return if four < 1 << 31 && rest.len() > 4 {
+        return if four < 1 << 31 {
             vec![frame]
         } else {
             Vec::new()

@@ -13,7 +13,7 @@ use crate::report::Refusal;
 
 pub(crate) use base64::alphabet;
 pub(crate) use charset::{Marked, byte_order_mark, guess_without_mark};
-pub(crate) use compression::by_magic;
+pub(crate) use compression::{by_magic, inflate_start};
 
 /// Takes a transport layer off.
 pub(crate) fn unpack(step: &Step, bytes: &[u8], budget: &mut Budget) -> Result<Vec<u8>, Refusal> {

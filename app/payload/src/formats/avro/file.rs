@@ -74,7 +74,7 @@ fn header(from: &mut Cursor<'_>) -> Result<(AvroSchema, String), Refusal> {
 fn unpack(codec: &str, data: &[u8], budget: &mut Budget) -> Result<Vec<u8>, Refusal> {
     match codec {
         "null" => Ok(data.to_vec()),
-        "deflate" => layers::unpack(&Step::Deflate, data, budget),
+        "deflate" => layers::inflate_start(data, budget),
         "zstandard" => layers::unpack(&Step::Zstd, data, budget),
         // Four bytes of a checksum follow each block.
         "snappy" => layers::unpack(

@@ -291,11 +291,19 @@ impl<'a> Style<'a> {
         let open = &before[..key_start];
         Self {
             open,
-            between: format!(",{}", open.get(1..).unwrap_or("")),
+            between: between(text, is_object, spans)
+                .unwrap_or_else(|| format!(",{}", open.get(1..).unwrap_or(""))),
             colon: &before[colon_start..],
             close: &text[last.end..],
         }
     }
+}
+
+/// What stands between the first two children, up to the key of the second.
+fn between(text: &str, is_object: bool, spans: &[std::ops::Range<usize>]) -> Option<String> {
+    let gap = &text[spans.first()?.end..spans.get(1)?.start];
+    let end = if is_object { gap.find('"')? } else { gap.len() };
+    Some(gap[..end].to_owned())
 }
 
 fn write_list(items: &[Document], out: &mut String) -> Result<(), Refusal> {
