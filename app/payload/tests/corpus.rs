@@ -218,7 +218,7 @@ fn every_payload_survives_an_edit_and_its_undoing() {
         exact += usize::from(back.bytes == *body);
     }
     println!("{edited} payloads edited and undone, {exact} of them the same byte for byte");
-    assert!(edited > 120, "{edited} were edited");
+    assert!(edited > 100, "{edited} were edited");
     assert!(
         exact * 10 > edited * 6,
         "{exact} of {edited} kept their bytes"
@@ -241,9 +241,7 @@ fn changed(decoded: &Decoded) -> Option<Document> {
 
 fn change(document: &mut Document) -> bool {
     match document {
-        Document::Text(text)
-            if text.is_ascii() && !matches!(text.as_str(), "NEW" | "PAID") && text.len() < 36 =>
-        {
+        Document::Text(text) if text.len() != 36 && !matches!(text.as_str(), "NEW" | "PAID") => {
             text.push('x');
             true
         }
@@ -253,7 +251,10 @@ fn change(document: &mut Document) -> bool {
             .filter(|(key, _)| key != "@type")
             .any(|(_, value)| change(value)),
         Document::Pairs(entries) => entries.iter_mut().any(|(_, value)| change(value)),
-        Document::Number(number) => match number.as_i64().filter(|value| value.unsigned_abs() < 1_000_000) {
+        Document::Number(number) => match number
+            .as_i64()
+            .filter(|value| value.unsigned_abs() < 1_000_000)
+        {
             Some(value) => {
                 *document = Document::int(value + 1);
                 true
