@@ -198,7 +198,7 @@ fn every_payload_survives_an_edit_and_its_undoing() {
         let there = edit::encode(&decoded, &changed)
             .unwrap_or_else(|error| panic!("{}: {error}", case.name()));
         let between = case.decode(Some(&there.bytes), &schemas);
-        assert_eq!(between.chips(), decoded.chips(), "{}", case.name());
+        assert_eq!(alphabets(&between), alphabets(&decoded), "{}", case.name());
         assert_eq!(
             differences(&changed, &between.document),
             Vec::<String>::new(),
@@ -223,6 +223,14 @@ fn every_payload_survives_an_edit_and_its_undoing() {
         exact * 10 > edited * 6,
         "{exact} of {edited} kept their bytes"
     );
+}
+
+/// The chips; without a sign of its own alphabet base64url looks like base64.
+fn alphabets(decoded: &Decoded) -> Vec<String> {
+    let chips = decoded.chips().into_iter();
+    chips
+        .map(|chip| chip.replace("base64url", "base64"))
+        .collect()
 }
 
 /// The document with its first text that is not an enum's or a time's changed by one letter.
