@@ -1,7 +1,6 @@
 //! The schema registry client against a real Apicurio: Confluent's API and its own.
 //!
-//! `with registry -- cargo test -p dlo-brokers --test registry` starts one and sets
-//! `DLO_TEST_REGISTRY`; without it the tests say that they were skipped.
+//! `with registry -- cargo test -p dlo-brokers --test registry` starts one and sets `DLO_TEST_REGISTRY`.
 
 #![allow(
     clippy::expect_used,
@@ -22,17 +21,12 @@ struct Registry {
 }
 
 impl Registry {
-    fn from_environment() -> Option<Self> {
-        let root = std::env::var("DLO_TEST_REGISTRY").ok();
-        if root.is_none() {
-            eprintln!("skipped: DLO_TEST_REGISTRY is not set");
-        }
-        let prefix = format!("t{}", uuid::Uuid::now_v7().simple());
-        root.map(|root| Self {
-            root,
+    fn started() -> Self {
+        Self {
+            root: dlo_brokers::required("DLO_TEST_REGISTRY").expect("a registry"),
             client: reqwest::Client::new(),
-            prefix,
-        })
+            prefix: format!("t{}", uuid::Uuid::now_v7().simple()),
+        }
     }
 
     fn resolver(&self) -> Resolver {
@@ -95,9 +89,7 @@ fn framed(id: u32, payload: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn avro_is_fetched_and_decoded() {
-    let Some(registry) = Registry::from_environment() else {
-        return;
-    };
+    let registry = Registry::started();
     let id = registry
         .register(
             "orders-value",
@@ -129,9 +121,7 @@ async fn avro_is_fetched_and_decoded() {
 
 #[tokio::test]
 async fn references_of_avro_and_protobuf_are_fetched_too() {
-    let Some(registry) = Registry::from_environment() else {
-        return;
-    };
+    let registry = Registry::started();
     let money = format!("Money{}", registry.prefix);
     registry.register("money", "AVRO", &json!({"type": "record", "name": money, "fields": [{"name": "cents", "type": "long"}]}).to_string(), json!([])).await;
     let references = json!([{"name": money, "subject": registry.subject("money"), "version": 1}]);
@@ -195,9 +185,7 @@ async fn references_of_avro_and_protobuf_are_fetched_too() {
 
 #[tokio::test]
 async fn json_schema_validates_against_another_version() {
-    let Some(registry) = Registry::from_environment() else {
-        return;
-    };
+    let registry = Registry::started();
     let one = json!({"$schema": "http://json-schema.org/draft-07/schema#", "title": registry.prefix, "type": "object"}).to_string();
     let two =
         json!({"$schema": "http://json-schema.org/draft-07/schema#", "title": registry.prefix, "type": "object", "required": ["currency"]}).to_string();
@@ -226,9 +214,7 @@ async fn json_schema_validates_against_another_version() {
 
 #[tokio::test]
 async fn softly_deleted_versions_still_decode_and_are_marked() {
-    let Some(registry) = Registry::from_environment() else {
-        return;
-    };
+    let registry = Registry::started();
     let id = registry
         .register(
             "gone-value",
@@ -277,9 +263,7 @@ async fn softly_deleted_versions_still_decode_and_are_marked() {
 
 #[tokio::test]
 async fn what_is_not_there_is_said_once() {
-    let Some(registry) = Registry::from_environment() else {
-        return;
-    };
+    let registry = Registry::started();
     let resolver = registry.resolver();
     let payload = framed(7_654_321, b"\x04hi");
     let decoded = resolver
@@ -313,9 +297,7 @@ async fn what_is_not_there_is_said_once() {
 
 #[tokio::test]
 async fn apicurio_by_its_own_ids_and_names() {
-    let Some(registry) = Registry::from_environment() else {
-        return;
-    };
+    let registry = Registry::started();
     let group = &registry.prefix;
     let text = record(group, json!([{"name": "a", "type": "string"}]));
     let body = json!({"artifactId": "own", "artifactType": "AVRO", "firstVersion": {"version": "1", "content": {"content": text, "contentType": "application/json"}}});
@@ -392,9 +374,7 @@ async fn apicurio_by_its_own_ids_and_names() {
 
 #[tokio::test]
 async fn single_objects_find_their_schema_by_fingerprint() {
-    let Some(registry) = Registry::from_environment() else {
-        return;
-    };
+    let registry = Registry::started();
     let text = record(&registry.prefix, json!([{"name": "a", "type": "string"}]));
     registry
         .register("single-value", "AVRO", &text, json!([]))
@@ -417,9 +397,7 @@ async fn single_objects_find_their_schema_by_fingerprint() {
 
 #[tokio::test]
 async fn hundreds_of_subjects_are_listed_and_the_cache_works_offline() {
-    let Some(registry) = Registry::from_environment() else {
-        return;
-    };
+    let registry = Registry::started();
     let text = record(&registry.prefix, json!([{"name": "a", "type": "string"}]));
     let mut id = 0;
     for number in 0..300 {

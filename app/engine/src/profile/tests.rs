@@ -1,3 +1,5 @@
+//! Profiles kept, found and removed, and the secrets that never reach their file.
+
 use dlo_core::{ErrorKind, Secret};
 
 use super::*;

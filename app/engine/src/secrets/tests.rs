@@ -1,3 +1,5 @@
+//! Where secrets are kept, on a keychain made for the tests.
+
 use super::*;
 
 /// A keychain in memory; a missing map is a computer without one.

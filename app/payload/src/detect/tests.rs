@@ -1,3 +1,5 @@
+//! What is recognised without a schema, and what is not believed.
+
 use crate::layers::pack;
 use crate::{
     Decoded, Header, Input, NoSchemas, Part, Recipe, Schema, SchemaKey, SchemaKind, Schemas,

@@ -1,3 +1,5 @@
+//! Edits that keep every layer and every byte that was not touched.
+
 use super::*;
 use crate::{Input, NoSchemas, Schema, SchemaKey, SchemaKind, Schemas, Settings, decode};
 

@@ -1,3 +1,5 @@
+//! A writer that is killed in the middle, and another process that holds the lock.
+
 use std::process::{Command, Stdio};
 
 use super::*;

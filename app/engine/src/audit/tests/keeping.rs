@@ -1,3 +1,5 @@
+//! What is kept beside the trail: saved copies, resolved positions, samples, notes and schemas.
+
 use jiff::{Timestamp, ToSpan as _};
 
 use super::*;

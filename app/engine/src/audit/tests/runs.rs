@@ -1,3 +1,5 @@
+//! Runs and their messages: read back, paged, refused as a whole.
+
 use super::*;
 
 #[tokio::test]

@@ -1,3 +1,5 @@
+//! The audit trail: its views, filters and exports, and what tampering leaves visible.
+
 use sha2::{Digest as _, Sha256};
 
 use super::*;

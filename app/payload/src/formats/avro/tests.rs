@@ -1,3 +1,5 @@
+//! Avro read and written exactly.
+
 use super::*;
 use crate::limits::Limits;
 use crate::schemas::Reference;

@@ -1,3 +1,5 @@
+//! Protobuf read and written exactly, unknown fields included.
+
 use super::*;
 use crate::document::Document;
 use crate::formats::hex;
