@@ -1,3 +1,5 @@
+//! Bulk edits: what each operation changes, refuses and leaves alone.
+
 use super::*;
 use crate::{Input, NoSchemas, Schema, SchemaKey, SchemaKind, Schemas, Settings, decode};
 
