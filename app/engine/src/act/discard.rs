@@ -56,7 +56,7 @@ pub async fn run(job: &Job, cancel: &CancellationToken) -> Result<()> {
         .await
         .map_err(journal_error)?;
     let mut notes = Vec::from_iter(job.depth_note().await);
-    notes.push(format!("`dlo restore --run {id}` puts them back."));
+    notes.push(format!("`dlo restore WHERE --run {id}` puts them back."));
     job.report(&id, notes).await?;
     if cancel.is_cancelled() {
         Err(Error::cancelled("finish the discard"))
