@@ -1,11 +1,13 @@
 //! `dlo look`.
 
+use std::collections::HashMap;
+
 use dlo_core::{Follow, Position, Result};
 use dlo_engine::{
     Ask, News, capture,
     command::{DecodeAs, Selection, ShowResolved},
     event::Opened,
-    store::LookView,
+    store::{LookView, RowState},
 };
 use serde_json::json;
 
@@ -53,10 +55,7 @@ pub async fn run(client: &mut Client, args: Look) -> Result<u8> {
         }
     };
     let looked = client.look(&connected, &address, ask, step).await?;
-    let outcome = if args.groups {
-        print_groups(&mut out, &looked);
-        Ok(u64::from(looked.opened.view.len()))
-    } else if at_once {
+    let outcome = if at_once {
         Ok(shown)
     } else {
         print_selected(client, &mut out, &looked, &chosen, &args, &context).await
@@ -103,7 +102,7 @@ struct Context<'a> {
 fn print_new(out: &mut Out, view: &LookView, printed: &mut u32, context: &Context<'_>) -> u64 {
     let mut shown = 0;
     while *printed < view.len() && !out.is_closed() {
-        let resolved = view.state(*printed) == Some(dlo_engine::store::RowState::Resolved);
+        let resolved = view.state(*printed) == Some(RowState::Resolved);
         if !resolved || context.resolved == ShowResolved::Show {
             print_row(out, view, *printed, context, None);
             shown += 1;
@@ -177,19 +176,29 @@ fn position(position: &Position) -> String {
     position.to_string()
 }
 
-fn print_groups(out: &mut Out, looked: &Looked) {
-    let mut groups = looked.opened.view.groups();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+/// The groups of the chosen rows only, the largest first.
+fn print_groups(out: &mut Out, view: &LookView, rows: &[u32]) {
+    let mut counts: HashMap<u32, (u64, u64)> = HashMap::new();
+    for row in rows {
+        let Some(group) = view.group_of(*row) else {
+            continue;
+        };
+        let (count, open) = counts.entry(group).or_default();
+        *count += 1;
+        *open += u64::from(view.state(*row).is_some_and(RowState::is_open));
+    }
+    let mut groups = view.groups();
+    groups.retain(|group| counts.contains_key(&group.id));
+    groups.sort_by_key(|group| std::cmp::Reverse(counts[&group.id].0));
     for group in groups {
+        let (count, open) = counts[&group.id];
         if out.json {
-            out.object(&json!({"group": group.label, "class": group.class, "count": group.count, "open": group.open}));
+            out.object(
+                &json!({"group": group.label, "class": group.class, "count": count, "open": open}),
+            );
         } else {
-            out.line(&format!(
-                "{:>8}  {:<10}  {}",
-                group.count,
-                group.class,
-                printable(&group.label)
-            ));
+            let label = printable(&group.label);
+            out.line(&format!("{count:>8}  {:<10}  {label}", group.class));
         }
     }
 }
@@ -203,11 +212,11 @@ async fn print_selected(
     context: &Context<'_>,
 ) -> Result<u64> {
     let view = &looked.opened.view;
-    let rows: Vec<u32> = match chosen {
-        Selection::Match(query) => matching(client, looked, query, context.resolved).await?,
-        Selection::Positions(positions) => at(view, positions),
-        _ => matching(client, looked, "", context.resolved).await?,
-    };
+    let rows = selected(client, looked, chosen, context).await?;
+    if args.groups {
+        print_groups(out, view, &rows);
+        return Ok(rows.len() as u64);
+    }
     for row in &rows {
         if out.is_closed() {
             break;
@@ -239,6 +248,19 @@ async fn print_selected(
         print_row(out, view, *row, context, opened.as_deref());
     }
     Ok(rows.len() as u64)
+}
+
+async fn selected(
+    client: &mut Client,
+    looked: &Looked,
+    chosen: &Selection,
+    context: &Context<'_>,
+) -> Result<Vec<u32>> {
+    match chosen {
+        Selection::Match(query) => matching(client, looked, query, context.resolved).await,
+        Selection::Positions(positions) => Ok(at(&looked.opened.view, positions)),
+        _ => matching(client, looked, "", context.resolved).await,
+    }
 }
 
 async fn matching(
