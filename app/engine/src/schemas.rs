@@ -9,13 +9,12 @@ use dlo_core::{Delivery, Error, ErrorKind, Header as CoreHeader, Message, Result
 use dlo_payload::{
     Decoded, Header, Input, Part, Schema, SchemaKey, SchemaSource, Settings,
     bulk::{self, BulkEdit},
+    edit::Edited,
     registry::{Auth, RegistryConfig, Resolver},
 };
 
 use crate::{
     audit::AuditLog,
-    command::Edit,
-    replay::edits::BodyEditor,
     shared::{Connection, blocking},
 };
 
@@ -77,15 +76,6 @@ impl SchemaStore {
             .map(drop)
     }
 
-    /// What changes bodies inside their layers.
-    ///
-    /// # Errors
-    /// [`ErrorKind::ConfigInvalid`] when the address of the schema registry cannot be read.
-    pub fn editor(&self, connection: &Connection) -> Result<Editor> {
-        let resolver = self.resolver(connection)?;
-        Ok(Editor { resolver })
-    }
-
     async fn decode_with(
         &self,
         resolver: &Resolver,
@@ -142,7 +132,11 @@ impl SchemaStore {
         }
     }
 
-    fn resolver(&self, connection: &Connection) -> Result<Resolver> {
+    /// What finds schemas for a connection.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ConfigInvalid`] when the address of the schema registry cannot be read.
+    pub fn resolver(&self, connection: &Connection) -> Result<Resolver> {
         let Some(url) = &connection.registry else {
             return Ok(Resolver::offline());
         };
@@ -192,31 +186,19 @@ fn needs((body, key): &BodyAndKey) -> Vec<SchemaKey> {
     needs
 }
 
-/// Changes bodies inside their layers, with the schemas that are known by now.
-#[derive(Debug)]
-pub struct Editor {
-    resolver: Resolver,
-}
-
-impl BodyEditor for Editor {
-    fn edit(&self, message: &Message, edit: &Edit) -> Result<Option<Vec<u8>>, String> {
-        let change = match edit {
-            Edit::Set { pointer, json } => BulkEdit::set(pointer, json)?,
-            Edit::Remove { pointer } => BulkEdit::remove(pointer)?,
-            Edit::Patch { json } => BulkEdit::patch(json)?,
-            Edit::Replace { find, with } => BulkEdit::replace(find, with)?,
-            Edit::Jq { program } => BulkEdit::jq(program)?,
-            Edit::SetHeader { .. } | Edit::RenameHeader { .. } | Edit::RemoveHeader { .. } => {
-                return Err("a header is not changed inside the body".to_owned());
-            }
-        };
-        let (decoded, _) = decode_message(message, &Settings::default(), &self.resolver);
-        let preview = bulk::edit(&decoded, &change)?;
-        if preview.changes.is_empty() {
-            return Ok(message.body.as_ref().map(|body| body.to_vec()));
-        }
-        Ok(Some(preview.edited.bytes))
-    }
+/// A message's body after a change inside its layers, and what is not byte for byte the same although nobody edited it.
+///
+/// Works with the schemas that are known by now, see [`SchemaStore::prepare`].
+///
+/// # Errors
+/// A sentence that says why the change does not apply to this message.
+pub fn edit_body(
+    resolver: &Resolver,
+    message: &Message,
+    change: &BulkEdit,
+) -> Result<Edited, String> {
+    let (decoded, _) = decode_message(message, &Settings::default(), resolver);
+    bulk::edit(&decoded, change).map(|preview| preview.edited)
 }
 
 fn decode_message(

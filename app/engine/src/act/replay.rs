@@ -18,8 +18,8 @@ use crate::{
     event::RunPhase,
     records::{journal_error, position_text},
     replay::{
+        compose::{REPLAY_ID, RUN_ID, can_mark, mark_header},
         plan::{PlannedAct, PlannedMessage},
-        planner::{REPLAY_ID, RUN_ID, can_mark, mark_header},
     },
 };
 

@@ -11,7 +11,7 @@ use crate::{
     audit::{Outcome, RunId, Step},
     dead_letter,
     records::journal_error,
-    replay::planner::REPLAY_ID,
+    replay::compose::REPLAY_ID,
     shared::Connection,
 };
 

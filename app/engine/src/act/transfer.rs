@@ -17,7 +17,7 @@ use super::{
     run::{Item, Originals, Pace, Run, RunControl},
 };
 use crate::{
-    audit::{Act, CaptureFilter, Intent, NewRun, Outcome, Reach, Restored, RunId, Step},
+    audit::{Act, CaptureFilter, Intent, NewRun, Outcome, Reach, Restored, RunId, RunState, Step},
     capture::{CSV_HEADER, CaptureReader, Captured, csv_row, parse_line, to_line},
     command::{Answers, ConnectionId, ExportFormat, LookId, RestoreWhich, Selection},
     connection::resolve_name,
@@ -289,6 +289,19 @@ pub async fn restore(
         )
         .advise("`dlo runs` shows the runs; a copy is restored once."));
     }
+    let (resolved, copies): (Vec<_>, Vec<_>) = copies
+        .into_iter()
+        .partition(|copy| copy.act == Act::Resolve);
+    if !resolved.is_empty() {
+        unresolve(shared, reporter, &connection, resolved, &why).await?;
+    }
+    if copies.is_empty() {
+        return Ok(());
+    }
+    let copies = copies
+        .into_iter()
+        .map(|copy| (Some(copy.id), copy.captured))
+        .collect();
     let source = match &which {
         RestoreWhich::Run(run) => format!("run {run}"),
         RestoreWhich::Ids(ids) => format!("{} saved copies", ids.len()),
@@ -304,9 +317,17 @@ pub async fn restore(
     put_back(shared, reporter, &connection, back, copies, cancel).await
 }
 
+/// A message to put back, with the number of its saved copy if it has one.
 type Copy = (Option<i64>, Captured);
 
-async fn saved(shared: &Shared, which: &RestoreWhich) -> Result<Vec<Copy>> {
+/// A saved copy and what saved it.
+struct Saved {
+    id: i64,
+    act: Act,
+    captured: Captured,
+}
+
+async fn saved(shared: &Shared, which: &RestoreWhich) -> Result<Vec<Saved>> {
     let mut filter = CaptureFilter {
         restored: Restored::No,
         ..CaptureFilter::default()
@@ -316,29 +337,96 @@ async fn saved(shared: &Shared, which: &RestoreWhich) -> Result<Vec<Copy>> {
         RestoreWhich::Destination(name) => filter.destination = Some(name.clone()),
         RestoreWhich::Ids(_) => {}
     }
-    if !matches!(which, RestoreWhich::Run(_)) {
-        // Copies of replays are there for the record; only what was discarded or rescued is missing anywhere.
-        filter.act = None;
-    }
     let audit = shared.audit()?;
-    let found = audit.captures(filter).await.map_err(journal_error)?;
-    let ids: Vec<i64> = found
-        .iter()
-        .filter(|copy| match which {
-            RestoreWhich::Ids(ids) => ids.contains(&copy.id),
-            RestoreWhich::Run(_) => true,
-            RestoreWhich::Destination(_) => matches!(copy.act, Act::Discard | Act::Purge),
+    let mut found = audit.captures(filter).await.map_err(journal_error)?;
+    found.retain(|copy| match which {
+        RestoreWhich::Ids(ids) => ids.contains(&copy.id),
+        RestoreWhich::Run(_) => true,
+        // Copies of replays are there for the record; only what was discarded is missing anywhere.
+        RestoreWhich::Destination(_) => {
+            matches!(copy.act, Act::Discard | Act::Purge | Act::Resolve)
+        }
+    });
+    let ids = found.iter().map(|copy| copy.id).collect();
+    let lines = audit.capture_lines(ids).await.map_err(journal_error)?;
+    let copies = found.iter().zip(lines).map(|(copy, line)| {
+        let captured = parse_line(&line).map_err(capture_error)?;
+        Ok(Saved {
+            id: copy.id,
+            act: copy.act,
+            captured,
         })
-        .map(|copy| copy.id)
-        .collect();
-    let lines = audit
-        .capture_lines(ids.clone())
+    });
+    copies.collect()
+}
+
+/// Takes the marks of resolved messages away: their broker has kept them, so nothing is published.
+async fn unresolve(
+    shared: &Arc<Shared>,
+    reporter: &Reporter,
+    connection: &Connection,
+    copies: Vec<Saved>,
+    why: &str,
+) -> Result<()> {
+    may_change(connection, "restore")?;
+    let destination = copies
+        .first()
+        .map(|copy| copy.captured.destination.clone())
+        .unwrap_or_default();
+    let run = begin(
+        shared,
+        connection,
+        Act::Unresolve,
+        &destination,
+        None,
+        why,
+        copies.len(),
+    )
+    .await?;
+    reporter
+        .tell(News::RunStarted {
+            run: run.to_string(),
+            total: copies.len() as u64,
+        })
+        .await;
+    let audit = shared.audit()?;
+    let position = |copy: &Saved| position_text(&copy.captured.delivery.position);
+    let intents = (0u64..).zip(&copies).map(|(sequence, copy)| Intent {
+        seq: sequence,
+        position: position(copy),
+        sha256: copy.captured.delivery.message.sha256(),
+        target: Some(copy.captured.destination.clone()),
+        capture: None,
+    });
+    audit
+        .intend(&run, Reach::Started, intents.collect())
         .await
         .map_err(journal_error)?;
-    ids.into_iter()
-        .zip(lines)
-        .map(|(id, line)| Ok((Some(id), parse_line(&line).map_err(capture_error)?)))
-        .collect()
+    let positions = copies.iter().map(position).collect();
+    audit
+        .unresolve(&connection.label, &destination, positions)
+        .await
+        .map_err(journal_error)?;
+    let steps = (0..copies.len() as u64).map(|sequence| Step::new(sequence, Outcome::Settled));
+    audit
+        .record(&run, steps.collect())
+        .await
+        .map_err(journal_error)?;
+    audit
+        .mark_restored(copies.iter().map(|copy| copy.id).collect(), &run)
+        .await
+        .map_err(journal_error)?;
+    audit
+        .finish(&run, RunState::Done)
+        .await
+        .map_err(journal_error)?;
+    report(
+        shared,
+        reporter,
+        &run,
+        vec!["They are shown again; the broker had kept them.".to_owned()],
+    )
+    .await
 }
 
 /// Where a list of captured messages goes back to.

@@ -1,27 +1,63 @@
 //! Changes made to every selected message: headers here, bodies through the payload engine.
 
-use dlo_core::{Header, Message, Value};
+use dlo_core::{Error, ErrorKind, Header, Message, Result, Value};
+use dlo_payload::{bulk::BulkEdit, registry::Resolver};
 
-use crate::command::Edit;
+use crate::{command::Edit, schemas};
 
-/// Applies one change.
+/// A change that was read once, to be made to many messages.
+#[derive(Clone, Debug)]
+pub enum Prepared {
+    Header(Edit),
+    Body(BulkEdit),
+}
+
+/// Reads the changes: pointers, JSON, patches and jq programs.
+///
+/// # Errors
+/// [`ErrorKind::ConfigInvalid`] with what is wrong in which one.
+pub fn prepare(edits: &[Edit]) -> Result<Vec<Prepared>> {
+    edits.iter().map(prepare_one).collect()
+}
+
+fn prepare_one(edit: &Edit) -> Result<Prepared> {
+    let body = match edit {
+        Edit::Set { pointer, json } => BulkEdit::set(pointer, json),
+        Edit::Remove { pointer } => BulkEdit::remove(pointer),
+        Edit::Patch { json } => BulkEdit::patch(json),
+        Edit::Replace { find, with } => BulkEdit::replace(find, with),
+        Edit::Jq { program } => BulkEdit::jq(program),
+        Edit::SetHeader { .. } | Edit::RenameHeader { .. } | Edit::RemoveHeader { .. } => {
+            return Ok(Prepared::Header(edit.clone()));
+        }
+    };
+    body.map(Prepared::Body)
+        .map_err(|why| Error::new(ErrorKind::ConfigInvalid, "read the edit", why))
+}
+
+/// Makes one change and says what is not byte for byte the same although nobody edited it.
 ///
 /// # Errors
 /// A sentence that says why it does not apply to this message; the message must then not go out.
-pub fn apply(edit: &Edit, message: &mut Message, decode: &dyn BodyEditor) -> Result<(), String> {
+pub fn apply(
+    edit: &Prepared,
+    message: &mut Message,
+    resolver: &Resolver,
+) -> Result<Vec<String>, String> {
     match edit {
-        Edit::SetHeader { name, text } => set_header(message, name, text),
-        Edit::RenameHeader { from, to } => rename_header(message, from, to)?,
-        Edit::RemoveHeader { name } => message.headers.retain(|header| header.name != *name),
-        body => message.body = decode.edit(message, body)?.map(Into::into),
+        Prepared::Body(change) => {
+            let edited = schemas::edit_body(resolver, message, change)?;
+            message.body = Some(edited.bytes.into());
+            return Ok(edited.remarks);
+        }
+        Prepared::Header(Edit::SetHeader { name, text }) => set_header(message, name, text),
+        Prepared::Header(Edit::RenameHeader { from, to }) => rename_header(message, from, to)?,
+        Prepared::Header(Edit::RemoveHeader { name }) => {
+            message.headers.retain(|header| header.name != *name)
+        }
+        Prepared::Header(_) => {}
     }
-    Ok(())
-}
-
-/// Changes a body inside its layers (compression, schema framing, format).
-pub trait BodyEditor {
-    /// The new bytes of the body.
-    fn edit(&self, message: &Message, edit: &Edit) -> Result<Option<Vec<u8>>, String>;
+    Ok(Vec::new())
 }
 
 fn set_header(message: &mut Message, name: &str, text: &str) {
@@ -72,14 +108,6 @@ fn rename_header(message: &mut Message, from: &str, to: &str) -> Result<(), Stri
 mod tests {
     use super::*;
 
-    struct NoBody;
-
-    impl BodyEditor for NoBody {
-        fn edit(&self, _: &Message, _: &Edit) -> Result<Option<Vec<u8>>, String> {
-            Err("no body".to_owned())
-        }
-    }
-
     #[test]
     fn header_edits_keep_order_and_types() {
         let mut message = Message {
@@ -103,8 +131,9 @@ mod tests {
                 to: "z".to_owned(),
             },
         ];
-        for edit in &edits {
-            assert_eq!(apply(edit, &mut message, &NoBody), Ok(()));
+        let resolver = Resolver::offline();
+        for edit in prepare(&edits).expect("good edits") {
+            assert_eq!(apply(&edit, &mut message, &resolver), Ok(Vec::new()));
         }
         let expected = [
             Header::new("z", "String", Value::text("1")),
@@ -116,6 +145,32 @@ mod tests {
             from: "nope".to_owned(),
             to: "x".to_owned(),
         };
-        assert!(apply(&missing, &mut message, &NoBody).is_err());
+        assert!(apply(&Prepared::Header(missing), &mut message, &resolver).is_err());
+    }
+
+    #[test]
+    fn bodies_change_inside_their_format_and_bad_edits_are_found_at_once() {
+        let mut message = Message {
+            body: Some("{\"id\":9007199254740993}".into()),
+            ..Message::default()
+        };
+        let set = Edit::Set {
+            pointer: "/currency".to_owned(),
+            json: "\"EUR\"".to_owned(),
+        };
+        let edits = prepare(&[set]).expect("a good edit");
+        let applied = apply(&edits[0], &mut message, &Resolver::offline());
+        assert!(applied.is_ok(), "{applied:?}");
+        let body = message.body.as_deref().map(String::from_utf8_lossy);
+        assert_eq!(
+            body.as_deref(),
+            Some("{\"id\":9007199254740993,\"currency\":\"EUR\"}")
+        );
+        assert!(
+            prepare(&[Edit::Jq {
+                program: "(".to_owned()
+            }])
+            .is_err()
+        );
     }
 }

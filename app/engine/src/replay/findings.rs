@@ -273,7 +273,7 @@ fn of_messages(
         add(findings, Severity::Warning, "reply-to", replies, text);
     }
     if ask.mark == Mark::WhereAllowed {
-        let unmarked = count(&|message| !super::planner::can_mark(to, message));
+        let unmarked = count(&|message| !super::compose::can_mark(to, message));
         if unmarked > 0 {
             let text = format!(
                 "{unmarked} messages have no room for our replay id, so their return is not recognised."

@@ -2,7 +2,9 @@
 //!
 //! Making a plan changes nothing. Carrying it out is `act`.
 
-pub(crate) mod edits;
+pub(crate) mod compose;
+mod convert;
+mod edits;
 mod findings;
 pub mod plan;
 pub(crate) mod planner;

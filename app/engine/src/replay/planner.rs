@@ -5,34 +5,25 @@ use std::{
     sync::Arc,
 };
 
-use dlo_core::{
-    Browse, Delivery, Error, ErrorKind, Header, Message, Millis, Outgoing, Position, Result,
-    Target, Value,
-};
+use dlo_core::{Browse, Error, ErrorKind, Message, Millis, Outgoing, Position, Result, Target};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    compose::Composer,
     edits, findings,
-    plan::{Change, ChangeKind, Finding, Plan, PlannedAct, PlannedMessage, Severity},
+    plan::{Finding, Plan, PlannedAct, PlannedMessage, Severity},
     target::{self, Resolved},
 };
 use crate::{
-    capture::value_text,
-    command::{Act, Mark, PlanAsk, PlanId, ReplayAsk, ReplayTime, Unwrap},
+    command::{Act, Mark, PlanAsk, PlanId, ReplayAsk},
     connection::resolve_name,
-    dead_letter::{self, Death, strip, wrapped},
     event::News,
     look::{self, OpenLook},
     profile::Mode,
     shared::{Connection, Reporter, Shared},
-    store::{RowState, preview},
+    store::RowState,
 };
 
-/// Headers that a replayed message carries, so that its return is recognised and a consumer can deduplicate.
-pub const REPLAY_ID: &str = "x-dlo-replay-id";
-pub const RUN_ID: &str = "x-dlo-run-id";
-/// Characters of a value in a change.
-const SHOWN: usize = 200;
 /// Messages planned between two chances for others to run.
 const STRIDE: usize = 256;
 
@@ -99,6 +90,17 @@ async fn plan_replay(
     let to = shared.connection(ask.to_connection.unwrap_or(look.connection.id))?;
     crate::act::may_change(&to, "plan a replay")?;
     let chosen = chosen_target(&to, &ask).await?;
+    let edits = edits::prepare(&ask.edits)?;
+    let has_edits = !edits.is_empty();
+    let resolver = shared.schemas.resolver(&look.connection)?;
+    let composer = Composer {
+        look,
+        to: &to,
+        ask: &ask,
+        chosen,
+        edits,
+        resolver,
+    };
     let mut messages = Vec::with_capacity(rows.len());
     for stride in rows.chunks(STRIDE) {
         if cancel.is_cancelled() {
@@ -106,19 +108,13 @@ async fn plan_replay(
         }
         for row in stride {
             if let Some(delivery) = look.view.delivery(*row) {
-                if !ask.edits.is_empty() {
-                    let schemas = &shared.schemas;
-                    schemas.prepare(&look.connection, &delivery.message).await?;
+                if has_edits {
+                    shared
+                        .schemas
+                        .prepare(&look.connection, &delivery.message)
+                        .await?;
                 }
-                messages.push(plan_message(
-                    shared,
-                    look,
-                    &to,
-                    &ask,
-                    chosen.as_ref(),
-                    *row,
-                    delivery,
-                ));
+                messages.push(composer.plan(*row, delivery));
             }
         }
         tokio::task::yield_now().await;
@@ -168,249 +164,6 @@ async fn chosen_target(to: &Connection, ask: &ReplayAsk) -> Result<Option<Resolv
         }
         Err(error) => Err(error),
     }
-}
-
-fn plan_message(
-    shared: &Shared,
-    look: &OpenLook,
-    to: &Connection,
-    ask: &ReplayAsk,
-    chosen: Option<&Resolved>,
-    row: u32,
-    delivery: Delivery,
-) -> PlannedMessage {
-    let death = dead_letter::read(&delivery, &look.connection.headers);
-    let resolved = match chosen {
-        Some(resolved)
-            if resolved.target.address == look.destination.address
-                && to.id == look.connection.id =>
-        {
-            Err(format!(
-                "{} is the dead-letter destination itself; choose another target",
-                look.address()
-            ))
-        }
-        Some(resolved) => Ok(with_partition(resolved, ask, death.as_ref())),
-        None => target::resolve(
-            &ask.route,
-            ask.partitioning,
-            death.as_ref(),
-            &look.destination,
-        ),
-    };
-    let mut planned = PlannedMessage {
-        row,
-        position: delivery.position.clone(),
-        sha256: delivery.message.sha256(),
-        target: None,
-        evidence: String::new(),
-        outgoing: None,
-        changes: Vec::new(),
-        refused: None,
-    };
-    match resolved {
-        Err(why) => planned.refused = Some(why),
-        Ok(resolved) => {
-            planned.target = Some(target::words(&resolved.target));
-            planned.evidence = resolved.evidence;
-            match compose(
-                shared,
-                look,
-                to,
-                ask,
-                row,
-                &delivery,
-                death.as_ref(),
-                &mut planned.changes,
-            ) {
-                Ok(message) => {
-                    let time = (ask.time == ReplayTime::Kept)
-                        .then_some(delivery.time)
-                        .flatten();
-                    planned.outgoing = Some(Arc::new(Outgoing {
-                        target: resolved.target,
-                        message,
-                        time,
-                    }));
-                }
-                Err(why) => planned.refused = Some(why),
-            }
-        }
-    }
-    planned
-}
-
-fn with_partition(resolved: &Resolved, ask: &ReplayAsk, death: Option<&Death>) -> Resolved {
-    let origin = death.and_then(|death| death.all().find_map(|death| death.origin.partition));
-    let mut resolved = resolved.clone();
-    resolved.target.partitioning = ask.partitioning.resolve(origin);
-    resolved
-}
-
-/// What goes out: the message without the marks of its death, with the edits, and a list of what differs.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "each is a different part of the plan"
-)]
-fn compose(
-    shared: &Shared,
-    look: &OpenLook,
-    to: &Connection,
-    ask: &ReplayAsk,
-    row: u32,
-    delivery: &Delivery,
-    death: Option<&Death>,
-    changes: &mut Vec<Change>,
-) -> Result<Message, String> {
-    if death.is_some_and(|death| death.all().any(|death| death.pointer.is_some()))
-        && ask.unwrap == Unwrap::No
-    {
-        let holds_nothing = delivery
-            .message
-            .body
-            .as_ref()
-            .is_none_or(bytes::Bytes::is_empty);
-        if holds_nothing && !ask.drafts.contains_key(&row) {
-            return Err("it holds no message, only a pointer to one; follow it and replay the record itself".to_owned());
-        }
-    }
-    let original = &delivery.message;
-    let mut message = ask
-        .drafts
-        .get(&row)
-        .cloned()
-        .unwrap_or_else(|| original.clone());
-    if ask.unwrap == Unwrap::Yes {
-        let inner = wrapped::unwrap(delivery).ok_or("it is no wrapper around another message")?;
-        message = inner.message;
-    }
-    let editor = shared
-        .schemas
-        .editor(&look.connection)
-        .map_err(|error| error.to_string())?;
-    for edit in &ask.edits {
-        edits::apply(edit, &mut message, &editor)?;
-    }
-    compare_edited(original, &message, changes);
-    let mut stripped = strip::strip(&message, death, &ask.keep_headers);
-    changes.append(&mut stripped.changes);
-    let mut message = stripped.message;
-    strip_old_marks(&mut message, changes);
-    if ask.mark == Mark::WhereAllowed {
-        mark_change(to, &message, changes);
-    }
-    Ok(message)
-}
-
-/// Lists what a draft, an unwrapping or an edit changed.
-fn compare_edited(before: &Message, after: &Message, changes: &mut Vec<Change>) {
-    let mut edited = |what: String, before: Option<String>, after: Option<String>| {
-        let why = "edited".to_owned();
-        changes.push(Change {
-            kind: ChangeKind::Edited,
-            what,
-            before,
-            after,
-            why,
-        });
-    };
-    let shown = |bytes: &Option<bytes::Bytes>| bytes.as_ref().map(|bytes| preview(bytes, SHOWN));
-    if before.body != after.body {
-        edited("body".to_owned(), shown(&before.body), shown(&after.body));
-    }
-    if before.key != after.key {
-        edited("key".to_owned(), shown(&before.key), shown(&after.key));
-    }
-    for name in names(before, after) {
-        let (old, new) = (values(before, name), values(after, name));
-        if old != new {
-            edited(format!("header {name}"), old, new);
-        }
-    }
-    for (name, value) in &before.properties {
-        if after.properties.get(name) != Some(value) {
-            let new = after.properties.get(name).map(value_text);
-            edited(format!("property {name}"), Some(value_text(value)), new);
-        }
-    }
-    for (name, value) in after
-        .properties
-        .iter()
-        .filter(|(name, _)| !before.properties.contains_key(*name))
-    {
-        edited(format!("property {name}"), None, Some(value_text(value)));
-    }
-}
-
-fn names<'a>(before: &'a Message, after: &'a Message) -> Vec<&'a str> {
-    let mut names: Vec<&str> = before
-        .headers
-        .iter()
-        .chain(&after.headers)
-        .map(|header| header.name.as_str())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
-fn values(message: &Message, name: &str) -> Option<String> {
-    let shown: Vec<_> = message
-        .headers
-        .iter()
-        .filter(|header| header.name == name)
-        .map(|header| format!("{} ({})", value_text(header.value()), header.typed.kind))
-        .collect();
-    (!shown.is_empty()).then(|| shown.join(", "))
-}
-
-/// Our own marks of an earlier replay would name the wrong run.
-fn strip_old_marks(message: &mut Message, changes: &mut Vec<Change>) {
-    message.headers.retain(|header| {
-        let old = header.name == REPLAY_ID || header.name == RUN_ID;
-        if old {
-            changes.push(Change {
-                kind: ChangeKind::Stripped,
-                what: format!("header {}", header.name),
-                before: Some(value_text(header.value())),
-                after: None,
-                why: "names an earlier replay".to_owned(),
-            });
-        }
-        !old
-    });
-}
-
-/// Whether the target takes two more headers.
-pub fn can_mark(to: &Connection, message: &Message) -> bool {
-    // SQS takes ten message attributes, and 1 MiB with them included (SQS developer guide, message metadata).
-    const ROOM: usize = 1_048_576 - 256;
-    to.broker != "sqs" || (message.headers.len() <= 8 && message.size() <= ROOM)
-}
-
-fn mark_change(to: &Connection, message: &Message, changes: &mut Vec<Change>) {
-    if !can_mark(to, message) {
-        return;
-    }
-    for name in [REPLAY_ID, RUN_ID] {
-        changes.push(Change {
-            kind: ChangeKind::Added,
-            what: format!("header {name}"),
-            before: None,
-            after: Some("set when the run begins".to_owned()),
-            why: "recognises a return and lets consumers deduplicate".to_owned(),
-        });
-    }
-}
-
-/// The header that marks a message, in the type of text headers on that broker.
-pub fn mark_header(broker: &str, name: &str, value: String) -> Header {
-    let kind = match broker {
-        "kafka" => "bytes",
-        "sqs" => "String",
-        _ => "longstr",
-    };
-    Header::new(name, kind, Value::text(value))
 }
 
 /// Order of sending: oldest first in each partition; lock brokers deliver in order already.
