@@ -1,6 +1,8 @@
 //! The main job through the whole engine on the memory broker: look, replay, discard, restore, export, import, and what the
 //! journal says of it; and what happens when the broker or the journal fails in the middle.
 
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails loudly")]
+
 use std::sync::Arc;
 
 use dlo_core::{Address, Header, Message, Result, Secrets, Target, Typed, Value};
