@@ -5,3 +5,4 @@ mod connecting;
 mod looking;
 mod publishing;
 mod real_dead_letters;
+mod speed;
