@@ -20,6 +20,7 @@ use crate::{
     config::{Settings, join},
     error::{cause, from_kafka},
     probe::{mismatch, reach, what_speaks},
+    properties,
     session::KafkaSession,
 };
 
@@ -41,16 +42,16 @@ impl Connector for KafkaConnector {
         }
     }
 
+    fn import(&self, text: &str) -> Result<(Endpoint, Secrets)> {
+        properties::import(text)
+    }
+
     async fn connect(&self, endpoint: &Endpoint, secrets: &Secrets) -> Result<Arc<dyn Session>> {
         let settings = Settings::read(endpoint, secrets)?;
         let broker = spawn_blocking(move || open(settings))
             .await
             .map_err(|_| Error::new(ErrorKind::Unexpected, "connect", "the task ended early"))??;
         Ok(Arc::new(KafkaSession::new(Arc::new(broker))))
-    }
-
-    fn import(&self, text: &str) -> Result<(Endpoint, Secrets)> {
-        crate::properties::import(text)
     }
 }
 
@@ -180,4 +181,24 @@ fn advertised(metadata: &Metadata) -> Result<Vec<String>> {
         ));
     }
     Ok(failures.iter().map(ToString::to_string).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_imported_can_be_connected_with() {
+        let file = "bootstrap.servers=a:1\nsecurity.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n\
+            sasl.jaas.config=x.PlainLoginModule required username=\"me\" password=\"hunter2\";";
+        let (endpoint, secrets) = KafkaConnector.import(file).expect("a good file");
+        let again = Endpoint::parse(&endpoint.to_string()).expect("its URL").0;
+        let base = Settings::read(&again, &secrets)
+            .expect("good settings")
+            .base();
+        assert_eq!(base.get("sasl.username"), Some("me"));
+        assert_eq!(base.get("sasl.password"), Some("hunter2"));
+        assert_eq!(base.get("security.protocol"), Some("sasl_ssl"));
+        assert!(!endpoint.to_string().contains("hunter2"));
+    }
 }

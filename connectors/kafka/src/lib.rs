@@ -20,7 +20,7 @@ mod metadata;
 mod newest;
 mod plan;
 mod probe;
-pub mod properties;
+mod properties;
 mod publish;
 mod reader;
 mod record;
