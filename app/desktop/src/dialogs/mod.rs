@@ -11,6 +11,7 @@ pub mod notes;
 pub mod palette;
 pub mod plan;
 pub mod profile;
+pub mod replay_options;
 pub mod resolve;
 pub mod restore;
 pub mod secrets;

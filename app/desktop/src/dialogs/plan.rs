@@ -6,25 +6,22 @@ use std::{collections::BTreeSet, time::Duration};
 
 use dlo_engine::{
     Ask,
-    command::{
-        Act, Answers, Canary, Edit, LookId, Mark, PlanAsk, ReplayAsk, ReplayPartition, ReplayTime,
-        Route, RunAsk, Selection, Unwrap,
-    },
+    command::{Act, Answers, Canary, LookId, PlanAsk, ReplayAsk, Route, RunAsk, Selection},
     replay::plan::{Change, ChangeKind, Finding, Plan, PlannedMessage, Severity},
 };
-use egui::{ComboBox, DragValue, RichText, ScrollArea, Ui};
+use egui::{RichText, ScrollArea, Ui};
 
-use super::{Then, finish_ui};
+use super::{
+    Then, finish_ui,
+    replay_options::{EditField, Options, RouteChoice},
+};
 use crate::{
     intent::{Cx, Intent},
     state::{LookState, Purpose},
     theme::{self, colours},
     widgets::{
         confirm::Confirmation,
-        parts::{
-            Tone, callout_ui, caption, chip, choice, danger_button, primary_button, quiet_button,
-            section, text_field,
-        },
+        parts::{Tone, callout_ui, chip, danger_button, primary_button, quiet_button, section},
     },
     words,
 };
@@ -54,93 +51,6 @@ pub struct PlanDialog {
     accepted: BTreeSet<&'static str>,
     confirmation: Confirmation,
     example: usize,
-}
-
-/// How a replay is done, as it is typed.
-#[derive(Clone, Debug)]
-struct Options {
-    route: RouteChoice,
-    to: String,
-    to_connection: Option<dlo_engine::command::ConnectionId>,
-    limited: bool,
-    rate: u32,
-    canary: bool,
-    canary_messages: u64,
-    canary_seconds: u64,
-    canary_percent: f64,
-    edits: Vec<EditField>,
-    keep_headers: String,
-    mark: Mark,
-    time: ReplayTime,
-    partitioning: ReplayPartition,
-    unwrap: Unwrap,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RouteChoice {
-    Auto,
-    Queue,
-    Exchange,
-    Topic,
-    To,
-}
-
-/// One edit that is made to every message, as it is typed.
-#[derive(Clone, Debug)]
-struct EditField {
-    kind: EditKind,
-    a: String,
-    b: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EditKind {
-    Set,
-    Remove,
-    Replace,
-    Patch,
-    Jq,
-    SetHeader,
-    RenameHeader,
-    RemoveHeader,
-}
-
-const EDITS: [(EditKind, &str, &str, &str); 8] = [
-    (EditKind::Set, "set a value", "/currency", "\"EUR\""),
-    (EditKind::Remove, "remove a value", "/currency", ""),
-    (EditKind::Replace, "replace text", "db-3", "db-4"),
-    (
-        EditKind::Patch,
-        "JSON Patch",
-        "[{\"op\": \"remove\", \"path\": \"/a\"}]",
-        "",
-    ),
-    (EditKind::Jq, "jq", ".price |= tonumber", ""),
-    (EditKind::SetHeader, "set a header", "x-tenant", "a1"),
-    (EditKind::RenameHeader, "rename a header", "x-old", "x-new"),
-    (EditKind::RemoveHeader, "remove a header", "x-old", ""),
-];
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            route: RouteChoice::Auto,
-            to: String::new(),
-            to_connection: None,
-            limited: true,
-            rate: 50,
-            canary: true,
-            canary_messages: 10,
-            canary_seconds: 60,
-            canary_percent: 5.0,
-            edits: Vec::new(),
-            keep_headers: String::new(),
-            mark: Mark::WhereAllowed,
-            time: ReplayTime::Now,
-            partitioning: ReplayPartition::ByKey,
-            unwrap: Unwrap::No,
-        }
-    }
 }
 
 impl PlanDialog {
@@ -190,7 +100,7 @@ impl PlanDialog {
             };
         };
         self.plan_again(cx, look);
-        let height = (ui.ctx().content_rect().height() - 190.0).max(160.0);
+        let height = (ui.ctx().content_rect().height() - 330.0).max(120.0);
         let plan = cx
             .state
             .plan
@@ -200,20 +110,20 @@ impl PlanDialog {
         ScrollArea::vertical().max_height(height).show(ui, |ui| {
             self.intro(ui);
             if matches!(self.kind, Kind::Replay | Kind::Redrive) {
-                self.options_ui(ui, cx, look);
+                self.options.ui(ui, cx, look, self.kind);
             }
             section(ui, "Plan");
             cx.state.plan.status_ui(ui);
             if let Some(plan) = &plan {
                 self.plan_ui(ui, plan);
             }
-            section(ui, "Confirm");
-            let name = plan
-                .as_ref()
-                .filter(|plan| plan.must_type)
-                .map(|plan| plan.from.name.clone());
-            self.confirmation.show(ui, name.as_deref());
         });
+        ui.separator();
+        let name = plan
+            .as_ref()
+            .filter(|plan| plan.must_type)
+            .map(|plan| plan.from.name.clone());
+        self.confirmation.show(ui, name.as_deref());
         let missing = self.missing(cx, plan.as_deref());
         let going = plan.as_ref().map_or(self.count, |plan| going(plan));
         let text = self.button_text(going);
@@ -340,107 +250,6 @@ impl PlanDialog {
         match &self.selection {
             Selection::Rows(rows) => rows.binary_search(&row).is_ok(),
             _ => true,
-        }
-    }
-
-    fn options_ui(&mut self, ui: &mut Ui, cx: &Cx<'_>, look: &LookState) {
-        let kind = self.kind;
-        let options = &mut self.options;
-        let replay = kind == Kind::Replay;
-        caption(ui, "To");
-        let routes = [
-            (
-                RouteChoice::Auto,
-                "where it failed",
-                "The queue or topic that failed, alone, where the broker can do that",
-            ),
-            (
-                RouteChoice::Queue,
-                "the queue",
-                "The queue that failed, past any exchange",
-            ),
-            (
-                RouteChoice::Exchange,
-                "the exchange",
-                "The exchange it was first published to; everything bound to it gets a copy",
-            ),
-            (
-                RouteChoice::Topic,
-                "the topic",
-                "The topic it came from; every consumer group reads it again",
-            ),
-            (RouteChoice::To, "elsewhere", "A destination by its name"),
-        ];
-        let broker = cx
-            .state
-            .connection(look.connection)
-            .map(|connection| connection.broker.clone())
-            .unwrap_or_default();
-        let fits = |route: RouteChoice| match route {
-            RouteChoice::Auto | RouteChoice::To => true,
-            RouteChoice::Queue => replay && broker != "kafka",
-            RouteChoice::Exchange => replay && matches!(broker.as_str(), "rabbitmq" | "memory"),
-            RouteChoice::Topic => replay && matches!(broker.as_str(), "kafka" | "memory"),
-        };
-        let routes: Vec<_> = routes
-            .into_iter()
-            .filter(|(route, ..)| fits(*route))
-            .collect();
-        ui.horizontal_wrapped(|ui| {
-            choice(ui, &mut options.route, &routes);
-            if options.route == RouteChoice::To {
-                text_field(
-                    ui,
-                    "Target",
-                    &mut options.to,
-                    "orders, or exchange:NAME/KEY",
-                    200.0,
-                );
-                if replay && cx.state.connections.len() > 1 {
-                    connection_choice(ui, cx, options);
-                }
-            }
-        });
-        ui.horizontal_wrapped(|ui| {
-            ui.checkbox(&mut options.limited, "At most");
-            ui.add_enabled(
-                options.limited,
-                DragValue::new(&mut options.rate).range(1..=100_000),
-            )
-            .accessible_name("Messages a second");
-            caption(ui, "a second");
-            if replay {
-                ui.add_space(10.0);
-                ui.checkbox(&mut options.canary, "First")
-                    .on_hover_text("A few messages first, and a watch over what becomes of them");
-                let on = options.canary;
-                ui.add_enabled(
-                    on,
-                    DragValue::new(&mut options.canary_messages).range(1..=10_000),
-                )
-                .accessible_name("Canary messages");
-                caption(ui, "as a canary, watch");
-                ui.add_enabled(
-                    on,
-                    DragValue::new(&mut options.canary_seconds)
-                        .range(0..=3_600)
-                        .suffix(" s"),
-                )
-                .accessible_name("Seconds to watch");
-                caption(ui, "stop if more than");
-                ui.add_enabled(
-                    on,
-                    DragValue::new(&mut options.canary_percent)
-                        .range(0.0..=100.0)
-                        .suffix(" %"),
-                )
-                .accessible_name("Percent that may come back");
-                caption(ui, "come back");
-            }
-        });
-        if replay {
-            edits_ui(ui, options, look);
-            more_ui(ui, options, &broker);
         }
     }
 
@@ -604,171 +413,6 @@ fn going(plan: &Plan) -> u64 {
         .count() as u64
 }
 
-impl EditField {
-    fn edit(&self) -> Edit {
-        let (a, b) = (self.a.trim().to_owned(), self.b.clone());
-        match self.kind {
-            EditKind::Set => Edit::Set {
-                pointer: a,
-                json: b,
-            },
-            EditKind::Remove => Edit::Remove { pointer: a },
-            EditKind::Replace => Edit::Replace {
-                find: self.a.clone(),
-                with: b,
-            },
-            EditKind::Patch => Edit::Patch { json: a },
-            EditKind::Jq => Edit::Jq { program: a },
-            EditKind::SetHeader => Edit::SetHeader { name: a, text: b },
-            EditKind::RenameHeader => Edit::RenameHeader { from: a, to: b },
-            EditKind::RemoveHeader => Edit::RemoveHeader { name: a },
-        }
-    }
-}
-
-fn connection_choice(ui: &mut Ui, cx: &Cx<'_>, options: &mut Options) {
-    caption(ui, "on");
-    let chosen = options.to_connection.and_then(|id| cx.state.connection(id));
-    let text = chosen.map_or_else(
-        || "the same connection".to_owned(),
-        |connection| connection.label.clone(),
-    );
-    let combo = ComboBox::from_id_salt("replay connection").selected_text(text);
-    let response = combo.show_ui(ui, |ui| {
-        ui.selectable_value(&mut options.to_connection, None, "the same connection");
-        for connection in &cx.state.connections {
-            ui.selectable_value(
-                &mut options.to_connection,
-                Some(connection.id),
-                &connection.label,
-            );
-        }
-    });
-    response
-        .response
-        .accessible_name("Connection to publish on");
-}
-
-fn edits_ui(ui: &mut Ui, options: &mut Options, look: &LookState) {
-    if !look.drafts.is_empty() {
-        let text = format!(
-            "{} edited by hand goes out as edited.",
-            words::counted(look.drafts.len() as u64, "message")
-        );
-        ui.label(RichText::new(text).color(colours(ui).accent));
-    }
-    let mut gone = None;
-    for (index, edit) in options.edits.iter_mut().enumerate() {
-        ui.horizontal(|ui| {
-            let known = EDITS.iter().find(|(kind, ..)| *kind == edit.kind);
-            let (_, text, hint_a, hint_b) = known.unwrap_or(&EDITS[0]);
-            let combo = ComboBox::from_id_salt(("edit", index)).selected_text(*text);
-            let response = combo.show_ui(ui, |ui| {
-                for (kind, text, ..) in EDITS {
-                    ui.selectable_value(&mut edit.kind, kind, text);
-                }
-            });
-            response
-                .response
-                .accessible_name(format!("Edit {}", index + 1));
-            let wide = if hint_b.is_empty() { 420.0 } else { 200.0 };
-            text_field(
-                ui,
-                &format!("Edit {} where", index + 1),
-                &mut edit.a,
-                hint_a,
-                wide,
-            );
-            if !hint_b.is_empty() {
-                ui.weak("=");
-                text_field(
-                    ui,
-                    &format!("Edit {} value", index + 1),
-                    &mut edit.b,
-                    hint_b,
-                    200.0,
-                );
-            }
-            if quiet_button(ui, "×", None)
-                .accessible_name(format!("Remove edit {}", index + 1))
-                .clicked()
-            {
-                gone = Some(index);
-            }
-        });
-    }
-    if let Some(index) = gone {
-        options.edits.remove(index);
-    }
-    if quiet_button(ui, "Edit all of them…", None)
-        .on_hover_text("A change that is made to every selected message")
-        .clicked()
-    {
-        options.edits.push(EditField {
-            kind: EditKind::Set,
-            a: String::new(),
-            b: String::new(),
-        });
-    }
-}
-
-fn more_ui(ui: &mut Ui, options: &mut Options, broker: &str) {
-    egui::CollapsingHeader::new("More")
-        .id_salt("replay more")
-        .show(ui, |ui| {
-            ui.horizontal(|ui| {
-                caption(ui, "Keep headers that would be stripped");
-                text_field(
-                    ui,
-                    "Headers to keep",
-                    &mut options.keep_headers,
-                    "x-death, …",
-                    220.0,
-                );
-            });
-            let mut marked = options.mark == Mark::WhereAllowed;
-            ui.checkbox(&mut marked, "Mark with replay and run id")
-                .on_hover_text(
-                    "So that a return is recognised, and a consumer can tell a duplicate",
-                );
-            options.mark = if marked {
-                Mark::WhereAllowed
-            } else {
-                Mark::Never
-            };
-            let mut unwrap = options.unwrap == Unwrap::Yes;
-            ui.checkbox(&mut unwrap, "Unwrap the original message")
-                .on_hover_text("Publish what is inside a Lambda, SNS or EasyNetQ wrapper");
-            options.unwrap = if unwrap { Unwrap::Yes } else { Unwrap::No };
-            if matches!(broker, "kafka" | "memory") {
-                let mut kept = options.time == ReplayTime::Kept;
-                ui.checkbox(&mut kept, "Keep the record's time")
-                    .on_hover_text("It may be too old for the topic");
-                options.time = if kept {
-                    ReplayTime::Kept
-                } else {
-                    ReplayTime::Now
-                };
-                let partitions = [
-                    (
-                        ReplayPartition::ByKey,
-                        "by key",
-                        "As Java's default partitioner does it",
-                    ),
-                    (
-                        ReplayPartition::Original,
-                        "the original partition",
-                        "The one the dead letter says it came from",
-                    ),
-                ];
-                ui.horizontal(|ui| {
-                    caption(ui, "Partition");
-                    choice(ui, &mut options.partitioning, &partitions);
-                });
-            }
-        });
-}
-
 fn planned_ui(ui: &mut Ui, message: &PlannedMessage) {
     ui.horizontal_wrapped(|ui| {
         ui.monospace(message.position.to_string());
@@ -796,6 +440,12 @@ pub fn changes_ui(ui: &mut Ui, changes: &[Change]) {
         ui.weak("It goes out byte for byte as it is.");
         return;
     }
+    ScrollArea::horizontal()
+        .id_salt("planned scroll")
+        .show(ui, |ui| changes_grid(ui, changes));
+}
+
+fn changes_grid(ui: &mut Ui, changes: &[Change]) {
     egui::Grid::new("planned changes")
         .num_columns(4)
         .spacing([12.0, 3.0])
@@ -809,7 +459,7 @@ pub fn changes_ui(ui: &mut Ui, changes: &[Change]) {
                 chip(ui, word, tone);
                 ui.label(RichText::new(&change.what).color(colours(ui).key));
                 let cut = |text: &Option<String>| {
-                    crate::widgets::json_tree::cut(text.as_deref().unwrap_or(""), 70)
+                    crate::widgets::json_tree::cut(text.as_deref().unwrap_or(""), 44)
                 };
                 let text = match change.kind {
                     ChangeKind::Stripped => cut(&change.before),
@@ -838,22 +488,6 @@ mod tests {
         assert!(
             !one.options.canary,
             "a canary of everything would only wait"
-        );
-    }
-
-    #[test]
-    fn edits_become_what_the_engine_knows() {
-        let field = EditField {
-            kind: EditKind::Set,
-            a: " /currency ".to_owned(),
-            b: "\"EUR\"".to_owned(),
-        };
-        assert_eq!(
-            field.edit(),
-            Edit::Set {
-                pointer: "/currency".to_owned(),
-                json: "\"EUR\"".to_owned()
-            }
         );
     }
 }

@@ -36,7 +36,7 @@ pub struct AuditPanel {
 const PAGE: u64 = 1_000;
 
 const COLUMNS: [Column; 8] = [
-    Column::left("time (UTC)", 146.0),
+    Column::left("time (UTC)", 160.0),
     Column::left("who", 90.0),
     Column::left("act", 76.0),
     Column::left("destination", 130.0),

@@ -26,7 +26,7 @@ pub struct CapturesPanel {
 }
 
 const COLUMNS: [Column; 5] = [
-    Column::left("saved (UTC)", 146.0),
+    Column::left("saved (UTC)", 160.0),
     Column::left("destination", 150.0),
     Column::left("sha256", 110.0),
     Column::left("restored by", 110.0),

@@ -66,7 +66,7 @@ impl DestinationPage {
         let Some(connection) = cx.state.connection(id) else {
             return;
         };
-        let listed = connection.listed(address).cloned();
+        let listed = cx.state.shown(connection, address);
         let cost = connection.costs.get(address).cloned().unwrap_or_default();
         ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             egui::Frame::new()
@@ -361,7 +361,8 @@ fn samples(ui: &mut Ui, listed: &Listed) {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return;
     };
-    if samples.len() < 3 {
+    let steady = samples.iter().all(|(_, depth)| *depth == first.1);
+    if samples.len() < 3 || steady {
         return;
     }
     let (rect, response) =
@@ -499,9 +500,11 @@ fn owned(ui: &mut Ui, cx: &mut Cx<'_>, id: ConnectionId, listed: &Listed) {
     if !notes.text.is_empty() {
         ui.add(egui::Label::new(&notes.text).wrap());
     }
-    if button(ui, "Owner and notes…", None).clicked() {
-        cx.dialog(Dialog::Notes(NotesDialog::new(id, listed)));
-    }
+    ui.horizontal(|ui| {
+        if button(ui, "Owner and notes…", None).clicked() {
+            cx.dialog(Dialog::Notes(NotesDialog::new(id, listed)));
+        }
+    });
 }
 
 /// Acts on the whole destination that the broker itself can do.

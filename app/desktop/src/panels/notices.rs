@@ -9,7 +9,7 @@ use crate::{
     widgets::parts::{Tone, quiet_button},
 };
 
-/// Draws over everything else, above the strip of jobs.
+/// Draws over everything else, above the strip of jobs and the buttons under a table.
 pub fn notices_ui(ui: &Ui, cx: &mut Cx<'_>, above: f32) {
     if cx.state.notices.is_empty() {
         return;
@@ -17,7 +17,7 @@ pub fn notices_ui(ui: &Ui, cx: &mut Cx<'_>, above: f32) {
     let colours = context_colours(ui.ctx());
     Area::new(Id::unique("notices"))
         .order(Order::Foreground)
-        .anchor(Align2::RIGHT_BOTTOM, vec2(-12.0, -12.0 - above))
+        .anchor(Align2::RIGHT_BOTTOM, vec2(-12.0, -56.0 - above))
         .show(ui.ctx(), |ui| {
             for (index, notice) in cx.state.notices.iter().enumerate() {
                 let tone = match notice.weight {

@@ -38,7 +38,7 @@ enum Only {
 }
 
 const RUNS: [Column; 6] = [
-    Column::left("started (UTC)", 146.0),
+    Column::left("started (UTC)", 160.0),
     Column::left("act", 76.0),
     Column::left("destination", 150.0),
     Column::right("messages", 80.0),

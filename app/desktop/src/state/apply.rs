@@ -294,7 +294,11 @@ impl AppState {
                 || look.connection != opened.connection
                 || look.address != opened.address
         });
-        let look = LookState::new(opened, task, self.now);
+        let mut look = LookState::new(opened, task, self.now);
+        look.before = self
+            .connection(opened.connection)
+            .and_then(|connection| connection.listed(&opened.address))
+            .cloned();
         self.looks.push(look);
         self.center = Center::Look(opened.look);
     }

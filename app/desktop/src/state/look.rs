@@ -6,7 +6,7 @@ use dlo_core::{Address, Delivery, Error, LookCost, Message, Millis, Returned};
 use dlo_engine::{
     TaskId,
     command::{ConnectionId, LookId, ShowResolved},
-    event::{LookOpened, LookProgress, Opened},
+    event::{Listed, LookOpened, LookProgress, Opened},
     store::LookView,
 };
 
@@ -33,6 +33,8 @@ pub struct LookState {
     /// The message a pointer-like dead letter points to.
     pub pointed: Option<Pointed>,
     pub opened_at: Millis,
+    /// The destination as it was listed before messages were held, when the broker could still see them.
+    pub before: Option<Listed>,
 }
 
 /// Where a look stands.
@@ -105,6 +107,7 @@ impl LookState {
             drafts: BTreeMap::new(),
             pointed: None,
             opened_at: now,
+            before: None,
         }
     }
 

@@ -199,6 +199,27 @@ impl AppState {
             .find(|look| look.connection == connection && &look.address == address)
     }
 
+    /// A destination as a person should see it: messages that our own look holds are still there, although the broker counts
+    /// them as held and no longer tells how old the first one is.
+    pub fn shown(&self, connection: &Connection, address: &Address) -> Option<Listed> {
+        let mut listed = connection.listed(address)?.clone();
+        let Some(look) = self.look_on(connection.id, address) else {
+            return Some(listed);
+        };
+        let held = look.progress.hold.map_or(0, |hold| hold.messages);
+        if held == 0 {
+            return Some(listed);
+        }
+        let destination = &mut listed.destination;
+        destination.depth = destination.depth.map(|depth| depth + held);
+        if let Some(before) = &look.before {
+            destination.oldest = before.destination.oldest;
+            destination.expires = before.destination.expires;
+            listed.growth_per_hour = before.growth_per_hour;
+        }
+        Some(listed)
+    }
+
     /// The connection that what fills the middle belongs to, else the only one.
     pub fn active_connection(&self) -> Option<&Connection> {
         match &self.center {

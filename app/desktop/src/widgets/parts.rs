@@ -196,10 +196,13 @@ pub fn fact(ui: &mut Ui, name: &str, value: &str) -> Response {
 
 /// Two columns of facts.
 pub fn facts<R>(ui: &mut Ui, salt: &str, add: impl FnOnce(&mut Ui) -> R) -> R {
+    let widest = (ui.available_width() - 120.0).max(120.0);
     egui::Grid::new(salt)
         .num_columns(2)
-        .spacing(vec2(14.0, 5.0))
+        .spacing(vec2(14.0, 3.0))
         .min_col_width(92.0)
+        .max_col_width(widest)
+        .min_row_height(18.0)
         .show(ui, add)
         .inner
 }

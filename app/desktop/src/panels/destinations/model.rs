@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use dlo_core::{Address, Millis};
+use dlo_core::{Address, Browse, Millis};
 use dlo_engine::{command::ConnectionId, event::Listed, profile::Mode};
 
 use crate::{
@@ -120,24 +120,24 @@ fn connection_items(
         items.push(Item::ListFailed(connection.id, words::error(error)));
     }
     let wanted = narrowing.text.trim().to_lowercase();
-    let shown = |listed: &&Listed| {
-        wanted.is_empty()
-            || listed
-                .destination
-                .address
-                .name
-                .to_lowercase()
-                .contains(&wanted)
+    let fits = |listed: &&Listed| {
+        let name = &listed.destination.address.name;
+        wanted.is_empty() || name.to_lowercase().contains(&wanted)
     };
     let list = connection
         .list
         .value()
         .into_iter()
-        .flat_map(|list| list.iter())
-        .filter(shown);
-    let (mut dead, mut others): (Vec<_>, Vec<_>) =
-        list.partition(|listed| listed.destination.holds_dead_letters());
-    dead.sort_by_key(|listed| (is_empty(listed), listed.destination.address.name.clone()));
+        .flat_map(|list| list.iter());
+    let shown = list
+        .filter(fits)
+        .filter_map(|listed| state.shown(connection, &listed.destination.address));
+    let (mut dead, mut others): (Vec<Listed>, Vec<Listed>) =
+        shown.partition(|listed| listed.destination.holds_dead_letters());
+    dead.sort_by_key(|listed| {
+        let name = listed.destination.address.name.clone();
+        (is_empty(listed), !is_urgent(listed, state.now), name)
+    });
     others.sort_by_key(|listed| listed.destination.address.name.clone());
     for (title, list) in [(DEAD, dead), (OTHERS, others)] {
         if list.is_empty() {
@@ -152,10 +152,16 @@ fn connection_items(
         });
         if open {
             items.extend(list.into_iter().map(|listed| {
-                Item::Destination(Box::new(destination(connection.id, listed, state.now)))
+                Item::Destination(Box::new(destination(connection.id, &listed, state.now)))
             }));
         }
     }
+}
+
+/// Whether it cannot wait: the first message expires within a day.
+fn is_urgent(listed: &Listed, now: Millis) -> bool {
+    let expires = listed.destination.expires.value;
+    !is_empty(listed) && expires.is_some_and(|time| time.since(now) < DAY)
 }
 
 fn is_empty(listed: &Listed) -> bool {
@@ -166,14 +172,20 @@ fn destination(connection: ConnectionId, listed: &Listed, now: Millis) -> Destin
     let destination = &listed.destination;
     let dead = destination.holds_dead_letters();
     let empty = is_empty(listed);
+    let holds = destination.capability.browse != Browse::None || destination.depth.value.is_some();
     DestinationItem {
         connection,
         address: destination.address.clone(),
         name: destination.address.name.clone(),
         kind: destination.label.clone(),
         dead,
-        depth: words::figure(destination.depth),
-        empty,
+        // An exchange holds nothing, so there is nothing to count.
+        depth: if holds {
+            words::figure(destination.depth)
+        } else {
+            destination.label.clone()
+        },
+        empty: empty || !holds,
         facts: if dead { facts(listed, now) } else { Vec::new() },
         cost: destination.look.line.clone(),
     }

@@ -21,8 +21,6 @@ use crate::{
 };
 
 const TALL: f32 = 42.0;
-/// The mark of dead letters; the bundled fonts have it.
-pub const MARK: &str = "☠";
 
 pub fn panel_ui(ui: &mut Ui, cx: &mut Cx<'_>, narrowing: &mut Narrowing) {
     ui.horizontal(|ui| {
@@ -337,13 +335,7 @@ fn destination_ui(ui: &Ui, cx: &mut Cx<'_>, rect: Rect, item: &DestinationItem) 
         } else {
             colours.danger
         };
-        ui.painter().text(
-            pos2(left + 6.0, line.center().y),
-            Align2::CENTER_CENTER,
-            MARK,
-            theme::body_font(),
-            tint,
-        );
+        envelope(ui, pos2(left + 4.0, line.center().y), tint);
         left += 18.0;
     } else {
         left += 4.0;
@@ -448,4 +440,18 @@ fn paint(ui: &Ui, rect: Rect, text: &str, font: egui::FontId, colour: Color32) {
     let galley = galley(ui, text, font, colour, rect.width());
     let at = Align2::LEFT_CENTER.align_size_within_rect(galley.size(), rect);
     ui.painter().galley(at.min, galley, colour);
+}
+
+/// The mark of dead letters: an envelope, drawn, as no bundled font has one that reads well at this size.
+fn envelope(ui: &Ui, middle: egui::Pos2, colour: Color32) {
+    let rect = Rect::from_center_size(middle, vec2(13.0, 10.0));
+    let stroke = Stroke::new(1.2, colour);
+    let painter = ui.painter();
+    painter.rect_stroke(rect, 2.0, stroke, egui::StrokeKind::Inside);
+    let flap = vec![
+        rect.left_top() + vec2(1.0, 1.0),
+        middle + vec2(0.0, 1.0),
+        rect.right_top() + vec2(-1.0, 1.0),
+    ];
+    painter.add(egui::Shape::line(flap, stroke));
 }

@@ -96,7 +96,12 @@ impl DetailPanel {
             }
         });
         ui.separator();
-        self.body(ui, cx, look, &opened);
+        // What is wider than the panel is cut there, instead of pushing the panel wider.
+        let rect = ui.available_rect_before_wrap();
+        let mut inner = ui.new_child(egui::UiBuilder::new().max_rect(rect));
+        inner.set_clip_rect(rect.intersect(ui.clip_rect()));
+        self.body(&mut inner, cx, look, &opened);
+        ui.allocate_rect(rect, egui::Sense::hover());
     }
 
     fn body(&mut self, ui: &mut Ui, cx: &mut Cx<'_>, look: &LookState, opened: &Arc<Opened>) {

@@ -109,11 +109,12 @@ fn death_ui(ui: &mut Ui, death: &Death, index: usize) {
             .default_open(index == 0)
             .show(ui, |ui| {
                 let text = RichText::new(cut(stack, 20_000)).monospace().size(11.5);
-                ui.add(
-                    Label::new(text)
-                        .selectable(true)
-                        .wrap_mode(egui::TextWrapMode::Extend),
-                );
+                egui::ScrollArea::horizontal()
+                    .id_salt(("stack lines", index))
+                    .show(ui, |ui| {
+                        let label = Label::new(text).selectable(true);
+                        ui.add(label.wrap_mode(egui::TextWrapMode::Extend));
+                    });
             });
     }
 }

@@ -31,7 +31,7 @@ use crate::{
 
 const COLUMNS: [Column; 6] = [
     Column::right("#", 62.0),
-    Column::left("time (UTC)", 146.0),
+    Column::left("time (UTC)", 160.0),
     Column::left("key", 120.0),
     Column::right("attempts", 68.0),
     Column::right("size", 72.0),
@@ -85,11 +85,8 @@ fn refilter(cx: &mut Cx<'_>, look: &LookState) {
 }
 
 fn head(ui: &mut Ui, cx: &mut Cx<'_>, look: &LookState) {
-    let listed = cx
-        .state
-        .connection(look.connection)
-        .and_then(|connection| connection.listed(&look.address))
-        .cloned();
+    let connection = cx.state.connection(look.connection);
+    let listed = connection.and_then(|connection| cx.state.shown(connection, &look.address));
     ui.horizontal_wrapped(|ui| {
         let name = egui::Label::new(
             RichText::new(&look.address.name)
@@ -697,6 +694,9 @@ fn acts(ui: &mut Ui, cx: &mut Cx<'_>, panel: &mut LookPanel, look: &LookState) {
             let (selection, count) = panel.selection(look);
             cx.want(Intent::Export(look.id, selection, count));
         }
+        if ui.available_width() < 130.0 {
+            return;
+        }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let shown = panel.lines.shown(&look.view);
             let all = format!("Select all {}", words::count(shown));
@@ -706,7 +706,7 @@ fn acts(ui: &mut Ui, cx: &mut Cx<'_>, panel: &mut LookPanel, look: &LookState) {
             {
                 panel.select_all(look);
             }
-            if selected > 0 {
+            if selected > 0 && ui.available_width() > 210.0 {
                 if quiet_button(ui, "Select none", None).clicked() {
                     panel.select_none();
                 }
