@@ -50,9 +50,7 @@ impl Detector<'_> {
             let found = match self.read_as(&step, bytes) {
                 Ok(found) => found,
                 Err(refusal) => {
-                    if refusal.is_limit() {
-                        self.refused(&step, &refusal);
-                    }
+                    self.refused(&step, &refusal);
                     continue;
                 }
             };
