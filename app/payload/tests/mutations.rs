@@ -20,6 +20,9 @@ use dlo_payload::{
 };
 use serde_json::Value;
 
+/// Far more than the limit of five seconds: the machine may be busy, and a build for tests is slow.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// A small generator of numbers (xorshift): the same seed gives the same payloads.
 struct Dice(u64);
 
@@ -126,7 +129,7 @@ fn damaged_payloads_end_in_a_document() {
             BASE64.encode(&body)
         );
         assert!(
-            started.elapsed() < Duration::from_secs(20),
+            started.elapsed() < PATIENCE,
             "seed {seed}, payload {count} took {:?}: {}",
             started.elapsed(),
             BASE64.encode(&body)
@@ -226,7 +229,7 @@ fn bombs_end_in_a_note() {
         let started = Instant::now();
         let decoded = decode(&Input::value(&bomb), &Settings::default(), &schemas);
         assert!(
-            started.elapsed() < Duration::from_secs(20),
+            started.elapsed() < PATIENCE,
             "{name} took {:?}",
             started.elapsed()
         );
