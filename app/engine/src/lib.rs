@@ -10,6 +10,7 @@ pub mod capture;
 pub mod command;
 mod connection;
 pub mod dead_letter;
+mod demo;
 pub mod event;
 pub mod group;
 pub mod handle;

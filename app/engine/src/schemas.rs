@@ -15,6 +15,7 @@ use dlo_payload::{
 
 use crate::{
     audit::AuditLog,
+    demo,
     shared::{Connection, blocking},
 };
 
@@ -137,24 +138,25 @@ impl SchemaStore {
     /// # Errors
     /// [`ErrorKind::ConfigInvalid`] when the address of the schema registry cannot be read.
     pub fn resolver(&self, connection: &Connection) -> Result<Resolver> {
-        let Some(url) = &connection.registry else {
-            return Ok(Resolver::offline());
-        };
         let mut resolvers = self
             .resolvers
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        let url = connection.registry.as_deref().unwrap_or_default();
         let name = format!("{} {url}", connection.id.0);
         if let Some(known) = resolvers.get(&name) {
             return Ok(known.clone());
         }
-        let resolver = Resolver::new(&config(url, connection)).map_err(|error| {
-            Error::new(
-                ErrorKind::ConfigInvalid,
-                "use the schema registry",
-                error.to_string(),
-            )
-        })?;
+        let resolver = match &connection.registry {
+            None => demo::resolver(connection).unwrap_or_else(Resolver::offline),
+            Some(url) => Resolver::new(&config(url, connection)).map_err(|error| {
+                Error::new(
+                    ErrorKind::ConfigInvalid,
+                    "use the schema registry",
+                    error.to_string(),
+                )
+            })?,
+        };
         resolvers.insert(name, resolver.clone());
         Ok(resolver)
     }

@@ -6,7 +6,7 @@ use crate::{DeadLetterTo, QueueKind, queue::Queue};
 
 /// The cost of a look at up to `limit` messages of a queue.
 pub(crate) fn of_queue(queue: &Queue, limit: u64, is_dead_letter_queue: bool) -> LookCost {
-    let holds = holds(queue, limit);
+    let holds = holds(limit);
     let mut cost = match queue.kind() {
         QueueKind::Classic => LookCost {
             line: format!("{holds}; marks them as redelivered"),
@@ -34,13 +34,9 @@ pub(crate) fn of_log() -> LookCost {
     }
 }
 
-fn holds(queue: &Queue, limit: u64) -> String {
-    let all = if limit >= queue.ready_count() {
-        "all messages".to_owned()
-    } else {
-        format!("up to {} messages", grouped(limit))
-    };
-    format!("holds {all} for this session and returns them")
+fn holds(limit: u64) -> String {
+    let limit = grouped(limit);
+    format!("holds up to {limit} messages for this session and returns them")
 }
 
 fn of_quorum(queue: &Queue, holds: &str) -> LookCost {

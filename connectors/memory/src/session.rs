@@ -191,7 +191,7 @@ fn all_atomic(state: &State, batch: &[Outgoing]) -> Result<()> {
 impl Session for MemorySession {
     fn server(&self) -> ServerInfo {
         ServerInfo {
-            product: "Memory broker".to_owned(),
+            product: self.broker.peek(|state| state.product.to_owned()),
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             facts: vec![("storage".to_owned(), "this process only".to_owned())],
         }

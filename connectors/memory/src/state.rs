@@ -30,6 +30,8 @@ pub(crate) enum Link {
 #[derive(Debug)]
 pub(crate) struct State {
     pub clock: Clock,
+    /// What the broker calls itself.
+    pub product: &'static str,
     pub queues: BTreeMap<String, Queue>,
     pub logs: BTreeMap<String, Log>,
     pub exchanges: BTreeMap<String, Exchange>,
@@ -46,6 +48,7 @@ impl State {
     pub fn new() -> Self {
         Self {
             clock: Clock::new(),
+            product: "Memory broker",
             queues: BTreeMap::new(),
             logs: BTreeMap::new(),
             exchanges: BTreeMap::new(),

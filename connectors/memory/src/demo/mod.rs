@@ -49,6 +49,8 @@ pub fn broker(traffic: Traffic) -> Broker {
     queues::declare(&broker);
     topics::declare(&broker);
     broker.with(|state| {
+        // The engine has the demo's schemas under this name.
+        state.product = "Demo broker";
         let mut random = Random::new(SEED);
         story::tell(state, &mut random);
         queues::fill(state, &mut random);
@@ -69,8 +71,8 @@ fn declare(broker: &Broker) {
         .with_dead_letter_exchange("orders.dlx", dead)
         .with_consumers(3);
     broker.declare_queue(ORDERS, orders);
-    // Three and a half days, less an hour: the oldest dead letters of the story expire in eleven hours.
-    let kept = Duration::from_secs(83 * 3_600);
+    // The oldest dead letters of the story, three days old, expire in eleven hours (and some minutes, for showing them).
+    let kept = Duration::from_secs(83 * 3_600 + 15 * 60);
     broker.declare_queue(
         "orders.dlq",
         QueueSettings::quorum().with_time_to_live(kept),
