@@ -49,7 +49,7 @@ pub(crate) struct TargetFacts {
 pub(crate) struct Publishers {
     /// By the bytes of a batch: a batch larger than `max.message.bytes` of its topic would be refused as a whole.
     producers: Mutex<BTreeMap<u64, Arc<ThreadedProducer<Deliveries>>>>,
-    targets: Mutex<HashMap<String, (Instant, TargetFacts)>>,
+    targets: Mutex<HashMap<String, (Instant, Arc<TargetFacts>)>>,
 }
 
 /// Publishes records in order and answers for each, in the same order. Blocks until all are answered.
@@ -86,7 +86,7 @@ pub(crate) fn publish(broker: &Broker, batch: &[Outgoing]) -> Vec<Result<Receipt
 }
 
 /// Refuses what the broker would refuse, and what it would do wrong, before anything is sent.
-pub(crate) fn check(broker: &Broker, outgoing: &Outgoing) -> Result<TargetFacts> {
+pub(crate) fn check(broker: &Broker, outgoing: &Outgoing) -> Result<Arc<TargetFacts>> {
     let (target, message) = (&outgoing.target, &outgoing.message);
     let name = &target.address.name;
     if target.address.kind != AddressKind::Topic {
@@ -139,7 +139,7 @@ pub(crate) fn check(broker: &Broker, outgoing: &Outgoing) -> Result<TargetFacts>
 }
 
 impl Publishers {
-    fn facts(&self, broker: &Broker, name: &str) -> Result<TargetFacts> {
+    fn facts(&self, broker: &Broker, name: &str) -> Result<Arc<TargetFacts>> {
         let known = self
             .targets
             .lock()
@@ -150,10 +150,10 @@ impl Publishers {
             return Ok(facts);
         }
         let topic = metadata::topic(broker, name, OPERATION)?;
-        let facts = TargetFacts {
+        let facts = Arc::new(TargetFacts {
             partitions: topic.partitions.iter().map(|(id, _)| *id).collect(),
             config: metadata::configs(broker, &[name.to_owned()]).remove(name),
-        };
+        });
         let entry = (Instant::now(), facts.clone());
         self.targets
             .lock()

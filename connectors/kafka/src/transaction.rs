@@ -55,7 +55,7 @@ pub(crate) fn publish(broker: &Broker, batch: &[Outgoing]) -> Vec<Result<Receipt
     let bytes = checked
         .iter()
         .flatten()
-        .map(batch_bytes)
+        .map(|facts| batch_bytes(facts))
         .min()
         .unwrap_or(1024);
     match begin(broker, bytes) {

@@ -179,6 +179,7 @@ impl Plain {
             .set("enable.auto.offset.store", "false")
             .set("enable.partition.eof", "true")
             .set("auto.offset.reset", "earliest")
+            .set("fetch.wait.max.ms", "20")
             .set("isolation.level", isolation)
             .create()?;
         let mut list = TopicPartitionList::new();
