@@ -1,0 +1,319 @@
+//! Looking at and replaying messages of 1 KiB on RabbitMQ 4.3, beside a bare lapin consumer and beside a shovel on the same
+//! queue, in one run. `rabbitmq_speed [MESSAGES]`, with the broker of `tests/brokers/with rabbitmq-4.3 -- …`.
+//!
+//! Each look holds everything and gives it back; `dlo` also reads deaths, groups, and keeps the messages in its store. A replay
+//! plans, writes its journal with a copy of each message, publishes with confirmations and removes the originals; the shovel
+//! moves on confirm.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use dlo_brokers::rabbit::Stage;
+use dlo_core::{Address, Secrets};
+use dlo_engine::{
+    Ask, EngineHandle, News, Settings,
+    command::{Act, Answers, LookAsk, PlanAsk, ReplayAsk, Route, RunAsk, Selection},
+    event::LookOpened,
+    home::Home,
+    registry::Registry,
+};
+use dlo_rabbitmq::Rabbit;
+use futures::StreamExt;
+use lapin::{
+    BasicProperties,
+    options::{BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions},
+    types::FieldTable,
+};
+use serde_json::json;
+
+const BYTES: usize = 1024;
+const ROUNDS: usize = 3;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let count: usize = std::env::args()
+        .nth(1)
+        .map_or(Ok(100_000), |text| text.parse())?;
+    let stage = Stage::on("4.3").await?;
+    for kind in ["classic", "quorum"] {
+        let (dead, target) = (format!("speed {kind}.dlq"), format!("speed {kind}"));
+        // Without a delivery limit no message can be deadly, so both sides take as many at once as they like.
+        let unlimited = [("x-delivery-limit", dlo_brokers::rabbit::number(-1))];
+        let arguments: &[_] = if kind == "quorum" { &unlimited } else { &[] };
+        stage.queue(&dead, kind, arguments).await?;
+        stage.queue(&target, kind, arguments).await?;
+        fill(&stage, &dead, count).await?;
+        looks(&stage, kind, &dead, count).await?;
+        replays(&stage, kind, &dead, &target, count).await?;
+        stage.delete(&dead).await?;
+        stage.delete(&target).await?;
+    }
+    Ok(())
+}
+
+async fn fill(stage: &Stage, queue: &str, count: usize) -> Result<()> {
+    for start in (0..count).step_by(5000) {
+        let messages = (start..count.min(start + 5000)).map(|number| {
+            let mut body = format!("{{\"id\":{number},\"text\":\"").into_bytes();
+            body.resize(BYTES - 2, b'x');
+            body.extend(b"\"}");
+            (body, BasicProperties::default().with_delivery_mode(2))
+        });
+        stage.fill(queue, messages).await?;
+    }
+    stage.await_count(queue, count as u64).await
+}
+
+async fn looks(stage: &Stage, kind: &str, dead: &str, count: usize) -> Result<()> {
+    let (mut bare, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        bare.push(bare_look(stage, dead, count).await?);
+        stage.await_count(dead, count as u64).await?;
+        let mut engine = Engine::start(stage).await?;
+        let started = Instant::now();
+        let look = engine.look(dead, count).await?;
+        ours.push(started.elapsed());
+        per_message(&look, count);
+        engine.close(&look).await?;
+        stage.await_count(dead, count as u64).await?;
+    }
+    say(
+        kind,
+        "look",
+        "bare lapin consumer",
+        median(bare),
+        median(ours),
+        count,
+    );
+    Ok(())
+}
+
+/// What a message costs in memory beside its own bytes.
+fn per_message(look: &LookOpened, count: usize) {
+    let each = look.view.bytes() as f64 / count as f64;
+    println!(
+        "  memory: {each:.0} bytes a message of {BYTES} ({:.3} times)",
+        each / BYTES as f64
+    );
+}
+
+/// Consumes everything with one consumer, holds it, and gives it back.
+async fn bare_look(stage: &Stage, queue: &str, count: usize) -> Result<Duration> {
+    let channel = stage.channel().await?;
+    channel.basic_qos(5000, BasicQosOptions::default()).await?;
+    let started = Instant::now();
+    let mut held = Vec::with_capacity(count);
+    while held.len() < count {
+        // A window, cancel, the next: what a look must do to keep the order.
+        let mut consumer = channel
+            .basic_consume(
+                queue.into(),
+                "bare".into(),
+                BasicConsumeOptions::default(),
+                FieldTable::default(),
+            )
+            .await?;
+        let room = 5000.min(count - held.len());
+        for _ in 0..room {
+            held.push(consumer.next().await.context("the consumer ended")??);
+        }
+        channel
+            .basic_cancel("bare".into(), BasicCancelOptions::default())
+            .await?;
+    }
+    let took = started.elapsed();
+    let last = held.last().context("nothing was held")?.delivery_tag;
+    channel
+        .basic_nack(
+            last,
+            BasicNackOptions {
+                multiple: true,
+                requeue: true,
+            },
+        )
+        .await?;
+    channel.close(200, "OK".into()).await?;
+    Ok(took)
+}
+
+async fn replays(stage: &Stage, kind: &str, dead: &str, target: &str, count: usize) -> Result<()> {
+    let (mut shovel, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let mut engine = Engine::start(stage).await?;
+        let started = Instant::now();
+        let look = engine.look(dead, count).await?;
+        engine.replay(&look, target).await?;
+        ours.push(started.elapsed());
+        engine.close(&look).await?;
+        stage.await_count(target, count as u64).await?;
+        shovel.push(time_shovel(stage, target, dead, count).await?);
+    }
+    say(
+        kind,
+        "replay (look included)",
+        "shovel",
+        median(shovel),
+        median(ours),
+        count,
+    );
+    Ok(())
+}
+
+async fn time_shovel(stage: &Stage, from: &str, to: &str, count: usize) -> Result<Duration> {
+    let amqp = stage.url.split('?').next().unwrap_or_default();
+    let shovel = json!({"value": {
+        "src-protocol": "amqp091", "src-uri": amqp, "src-queue": from, "src-prefetch-count": 1000,
+        "src-delete-after": "queue-length", "dest-protocol": "amqp091", "dest-uri": amqp, "dest-queue": to,
+        "dest-add-forward-headers": false, "ack-mode": "on-confirm",
+    }});
+    let started = Instant::now();
+    stage
+        .api(reqwest::Method::PUT, "parameters/shovel/%2F/speed", shovel)
+        .await?;
+    while stage.count(to).await? < count as u64 {
+        if started.elapsed() > Duration::from_secs(300) {
+            bail!("the shovel did not finish");
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let took = started.elapsed();
+    // It deletes itself when it is done.
+    let _ = stage
+        .api(
+            reqwest::Method::DELETE,
+            "parameters/shovel/%2F/speed",
+            json!({}),
+        )
+        .await;
+    stage.await_count(from, 0).await?;
+    Ok(took)
+}
+
+fn say(kind: &str, what: &str, other: &str, theirs: Duration, ours: Duration, count: usize) {
+    let rate = |took: Duration| count as f64 / took.as_secs_f64();
+    println!(
+        "{kind} {what}: {other} {:.0}/s, dlo {:.0}/s, ratio {:.2}",
+        rate(theirs),
+        rate(ours),
+        rate(ours) / rate(theirs)
+    );
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// The engine as the command line uses it.
+struct Engine {
+    handle: EngineHandle,
+    connection: dlo_engine::command::ConnectionId,
+    _home: tempfile::TempDir,
+}
+
+impl Engine {
+    async fn start(stage: &Stage) -> Result<Self> {
+        let home = tempfile::tempdir()?;
+        let settings = Settings {
+            registry: Registry::default().with(Rabbit),
+            home: Home::at(home.path()),
+            who: "benchmark".to_owned(),
+            wake: Arc::new(|| ()),
+        };
+        let mut handle = EngineHandle::start(settings)?;
+        let ask = Ask::Connect {
+            place: stage.url.clone(),
+            secrets: Secrets::default(),
+            registry: None,
+        };
+        let news = finish(&mut handle, ask).await?;
+        let connected = news.iter().find_map(|news| match news {
+            News::Connected(connected) => Some(connected.connection),
+            _ => None,
+        });
+        Ok(Self {
+            handle,
+            connection: connected.context("no connection")?,
+            _home: home,
+        })
+    }
+
+    async fn look(&mut self, queue: &str, count: usize) -> Result<LookOpened> {
+        let look = LookAsk {
+            limit: count as u64,
+            consent: dlo_core::Consent::Given,
+            ..LookAsk::default()
+        };
+        let ask = Ask::Look {
+            connection: self.connection,
+            address: Address::queue(queue),
+            look,
+        };
+        let news = finish(&mut self.handle, ask).await?;
+        let opened = news.into_iter().find_map(|news| match news {
+            News::LookOpened(opened) => Some(opened),
+            _ => None,
+        });
+        let opened = opened.context("no look")?;
+        anyhow::ensure!(
+            opened.view.len() as usize == count,
+            "{} of {count} were seen",
+            opened.view.len()
+        );
+        Ok(opened)
+    }
+
+    async fn replay(&mut self, look: &LookOpened, target: &str) -> Result<()> {
+        let replay = ReplayAsk {
+            route: Route::To(format!("queue:{target}")),
+            ..ReplayAsk::default()
+        };
+        let act = Act::Replay(Box::new(replay));
+        let ask = Ask::Plan(PlanAsk {
+            look: look.look,
+            selection: Selection::All,
+            act,
+        });
+        let news = finish(&mut self.handle, ask).await?;
+        let plan = news.into_iter().find_map(|news| match news {
+            News::Planned(plan) => Some(plan.id),
+            _ => None,
+        });
+        let answers = Answers {
+            all: true,
+            ..Answers::default()
+        };
+        let run = RunAsk {
+            plan: plan.context("no plan")?,
+            why: "benchmark".to_owned(),
+            answers,
+        };
+        finish(&mut self.handle, Ask::Run(run)).await.map(drop)
+    }
+
+    async fn close(mut self, look: &LookOpened) -> Result<()> {
+        finish(&mut self.handle, Ask::CloseLook { look: look.look }).await?;
+        tokio::task::spawn_blocking(move || drop(self.handle)).await?;
+        Ok(())
+    }
+}
+
+async fn finish(handle: &mut EngineHandle, ask: Ask) -> Result<Vec<News>> {
+    let task = handle.ask(ask)?;
+    let mut all = Vec::new();
+    while let Some(event) = handle.next().await {
+        if event.task != task {
+            continue;
+        }
+        match event.news {
+            News::Done => return Ok(all),
+            News::Failed(error) => return Err(error.into()),
+            News::Cancelled => bail!("cancelled"),
+            news => all.push(news),
+        }
+    }
+    bail!("the engine ended")
+}
