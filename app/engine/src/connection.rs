@@ -1,6 +1,11 @@
 //! Profiles, connections, and the destinations behind them.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use dlo_core::{
     Address, Certainty, Destination, Endpoint, Error, ErrorKind, Figure, Millis, Result, Secrets,
@@ -9,6 +14,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    age,
     audit::{Note, Sample},
     command::{ConnectionId, KeepSecrets, Notes},
     dead_letter::Mapping,
@@ -135,6 +141,7 @@ pub async fn connect(
         registry,
         secrets,
         session,
+        oldest_seen: Mutex::default(),
         cancel: CancellationToken::new(),
     });
     shared.add_connection(connection.clone());
@@ -198,6 +205,11 @@ pub async fn list(
     destinations.sort_by(|a, b| {
         (b.holds_dead_letters(), &a.address.name).cmp(&(a.holds_dead_letters(), &b.address.name))
     });
+    let unaged = destinations
+        .iter_mut()
+        .filter(|destination| destination.holds_dead_letters());
+    futures::future::join_all(unaged.map(|destination| age::find_oldest(&connection, destination)))
+        .await;
     keep_samples(shared, &connection, &destinations).await;
     let mut notes = all_notes(shared, &connection).await;
     let mut list = Vec::with_capacity(destinations.len());
@@ -221,7 +233,8 @@ pub async fn describe(
     address: Address,
 ) -> Result<()> {
     let connection = shared.connection(id)?;
-    let destination = connection.session.describe(&address).await?;
+    let mut destination = connection.session.describe(&address).await?;
+    age::find_oldest(&connection, &mut destination).await;
     keep_samples(shared, &connection, std::slice::from_ref(&destination)).await;
     let note = all_notes(shared, &connection)
         .await

@@ -58,6 +58,7 @@ mod tests {
             registry: None,
             secrets: dlo_core::Secrets::default(),
             session,
+            oldest_seen: Default::default(),
             cancel: CancellationToken::new(),
         }
     }

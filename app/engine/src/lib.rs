@@ -5,6 +5,7 @@
 //! `Arc<dyn Session>`), a framework of the command line.
 
 mod act;
+mod age;
 pub mod audit;
 pub mod capture;
 pub mod command;

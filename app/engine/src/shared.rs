@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use dlo_core::{Error, ErrorKind, Result, Session};
+use dlo_core::{Error, ErrorKind, Millis, Result, Session};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +39,8 @@ pub struct Connection {
     pub registry: Option<String>,
     pub secrets: dlo_core::Secrets,
     pub session: Arc<dyn Session>,
+    /// The oldest message that a look saw, by destination: the only way to know it where the broker does not tell.
+    pub oldest_seen: Mutex<BTreeMap<String, Millis>>,
     /// Cancelled when the connection is closed; looks on it end.
     pub cancel: CancellationToken,
 }

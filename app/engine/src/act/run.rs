@@ -1,9 +1,10 @@
 //! Publishing a list of messages and settling their originals: the heart of replay, restore and import.
 //!
-//! Three stages work on different batches at the same time, each handing on only what the one before has made safe:
+//! Four stages work on different batches at the same time, each handing on only what the one before has made safe:
 //! 1. *write*: the intent and a copy of each message go to the journal, at the asked rate;
-//! 2. *publish*: the batch is published, and what the broker confirmed is recorded;
-//! 3. *settle*: only what is recorded as confirmed is removed from where it was, and that is recorded too.
+//! 2. *publish*: the batch is published, and the broker's answers are awaited;
+//! 3. *confirm*: what the broker answered is recorded;
+//! 4. *settle*: only what is recorded as confirmed is removed from where it was, and that is recorded too.
 //!
 //! Killed anywhere, a message is at the old place, at the new one, or at both; never at neither.
 
@@ -35,7 +36,7 @@ use crate::{
 };
 
 /// Messages journalled, published and settled together when no rate is asked for.
-const BATCH: usize = 500;
+const BATCH: usize = 1000;
 /// Batches that may wait between two stages.
 const AHEAD: usize = 2;
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -217,6 +218,13 @@ pub struct Run {
 
 type Batch = Vec<Item>;
 
+/// A batch with the broker's answers.
+struct Answered {
+    goes: Vec<(Item, Result<Receipt>)>,
+    /// Not sent, because an earlier message of their key failed.
+    held_back: Batch,
+}
+
 impl Run {
     /// Carries out the items in order and returns when each has an outcome or the run was stopped.
     ///
@@ -228,13 +236,15 @@ impl Run {
         cancel: &CancellationToken,
     ) -> Result<()> {
         let (written, to_publish) = mpsc::channel::<Batch>(AHEAD);
+        let (answered, to_record) = mpsc::channel::<Answered>(AHEAD);
         let (confirmed, to_settle) = mpsc::channel::<Batch>(AHEAD);
         // Set by a failing stage; the stages before it then stop, those after it finish what they have.
         let stop = cancel.child_token();
         let ticker = tokio::spawn(report(self.clone(), stop.clone()));
-        let (write, publish, settle) = tokio::join!(
+        let (write, (), confirm, settle) = tokio::join!(
             stopping(&stop, self.write(items, written, &stop)),
-            stopping(&stop, self.publish(to_publish, confirmed)),
+            self.publish(to_publish, answered, &stop),
+            stopping(&stop, self.confirm(to_record, confirmed)),
             stopping(&stop, self.settle(to_settle)),
         );
         stop.cancel();
@@ -242,7 +252,7 @@ impl Run {
         self.reporter
             .tell(News::RunProgress(self.control.progress(&self.id)))
             .await;
-        write.and(publish).and(settle)
+        write.and(confirm).and(settle)
     }
 
     /// Closes the run in the journal, as cancelled when it was stopped before its end.
@@ -309,37 +319,59 @@ impl Run {
             .map_err(journal_error)
     }
 
+    /// Publishes batch by batch. A batch that was journalled when the run was stopped still goes out, unless the journal failed.
     async fn publish(
         &self,
         mut written: mpsc::Receiver<Batch>,
-        confirmed: mpsc::Sender<Batch>,
-    ) -> Result<()> {
+        answered: mpsc::Sender<Answered>,
+        stop: &CancellationToken,
+    ) {
         let mut broken_keys = HashSet::new();
         while let Some(batch) = written.recv().await {
-            let (goes, held_back): (Batch, Batch) = batch.into_iter().partition(|item| {
-                !item
-                    .order_key
+            let is_broken = |item: &Item| {
+                item.order_key
                     .as_ref()
                     .is_some_and(|key| broken_keys.contains(key))
-            });
+            };
+            let (held_back, goes): (Batch, Batch) = batch.into_iter().partition(is_broken);
+            if answered.is_closed() && stop.is_cancelled() {
+                return;
+            }
             let outgoing = goes
                 .iter()
                 .map(|item| item.outgoing.as_ref().clone())
                 .collect();
             let answers = self.to.publish(outgoing, self.pace.atomicity).await;
-            let mut steps: Vec<Step> = held_back.iter().map(out_of_order).collect();
-            let mut arrived = Batch::with_capacity(goes.len());
-            for (item, answer) in goes.into_iter().zip(answers) {
+            for (item, answer) in goes.iter().zip(&answers) {
+                if answer.is_err() {
+                    broken_keys.extend(item.order_key.clone());
+                }
+            }
+            let batch = Answered {
+                goes: goes.into_iter().zip(answers).collect(),
+                held_back,
+            };
+            if answered.send(batch).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn confirm(
+        &self,
+        mut answered: mpsc::Receiver<Answered>,
+        confirmed: mpsc::Sender<Batch>,
+    ) -> Result<()> {
+        while let Some(batch) = answered.recv().await {
+            let mut steps: Vec<Step> = batch.held_back.iter().map(out_of_order).collect();
+            let mut arrived = Batch::with_capacity(batch.goes.len());
+            for (item, answer) in batch.goes {
                 steps.push(published_step(&item, &answer));
                 match answer {
                     Ok(_) => arrived.push(item),
                     Err(error) => {
-                        self.mark_row(
-                            &item,
-                            error.kind() == ErrorKind::OutcomeUnknown,
-                            RowState::Unknown,
-                        );
-                        broken_keys.extend(item.order_key);
+                        let unknown = error.kind() == ErrorKind::OutcomeUnknown;
+                        self.mark_row(&item, unknown, RowState::Unknown);
                     }
                 }
             }

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::OpenLook;
 use crate::{
-    dead_letter,
+    age, dead_letter,
     event::News,
     group::Grouping,
     records::position_text,
@@ -81,6 +81,7 @@ pub async fn load(
     }
     let _ = reader.await;
     lock(&look.progress).running = false;
+    age::remember(look);
     tell_end(reporter, look, outcome).await
 }
 
