@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dlo_core::Result;
+use dlo_core::{ErrorKind, Result};
 use dlo_engine::{
     Ask, News,
     command::{Act, Answers, LookAsk, PlanAsk, RunAsk, Selection},
@@ -79,6 +79,8 @@ pub async fn act_on(
     json: bool,
 ) -> Result<u8> {
     let looked = client.look(connected, address, task.look, |_| ()).await?;
+    // A move by the broker gives the look back before it begins, so that what was held is moved too.
+    let gives_back = matches!(task.act, Act::Redrive { .. });
     let plan = PlanAsk {
         look: looked.opened.look,
         selection: task.selection,
@@ -87,7 +89,10 @@ pub async fn act_on(
     let outcome = plan_and_run(client, plan, consent, json).await;
     let closed = client.close(&looked).await;
     let code = outcome?;
-    closed.map(|_| code)
+    match closed {
+        Err(error) if gives_back && error.kind() == ErrorKind::NotFound => Ok(code),
+        closed => closed.map(|_| code),
+    }
 }
 
 async fn plan_and_run(
