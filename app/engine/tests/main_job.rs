@@ -575,6 +575,53 @@ async fn a_run_of_an_engine_that_is_gone_is_listed_and_nothing_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_replay_stops_between_messages_and_the_rest_stays() {
+    let mut bench = Bench::new("cancel");
+    fill(&bench.broker, 300);
+    let look = bench.look(dlq()).await;
+    let ask = ReplayAsk {
+        rate: Some(50),
+        ..ReplayAsk::default()
+    };
+    let plan = bench.plan(&look, Selection::All, replay(ask)).await;
+    let answers = Answers {
+        all: true,
+        ..Answers::default()
+    };
+    let run = RunAsk {
+        plan: plan.id,
+        why: String::new(),
+        answers,
+    };
+    let task = bench.engine.ask(Ask::Run(run)).expect("room for a command");
+    while bench.broker.content("orders").len() < 20 {
+        tokio::task::yield_now().await;
+    }
+    bench
+        .engine
+        .ask(Ask::Cancel { task })
+        .expect("room for a command");
+    let mut finished = None;
+    let cancelled = loop {
+        let event = bench.engine.next().await.expect("an event");
+        match event.news {
+            News::RunFinished(report) => finished = Some(report),
+            News::Cancelled if event.task == task => break true,
+            News::Done | News::Failed(_) if event.task == task => break false,
+            _ => {}
+        }
+    };
+    let report = finished.expect("a report");
+    assert!(cancelled);
+    assert_eq!(report.run.state, "cancelled");
+    bench.close(&look).await;
+    let arrived = bench.broker.content("orders").len();
+    assert!((20..300).contains(&arrived), "{arrived}");
+    assert_eq!(report.run.outcomes.get("settled"), Some(&(arrived as u64)));
+    assert_eq!(bench.broker.content("orders.dlq").len(), 300 - arrived);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn edits_reach_every_selected_message_and_are_shown() {
     let mut bench = Bench::new("edits");
     fill(&bench.broker, 3);
