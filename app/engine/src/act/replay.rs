@@ -8,13 +8,11 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Job, end_state,
     returns::Watch,
-    run::{Item, Originals, Pace, Run, RunControl, after},
+    run::{Copies, Item, Originals, Pace, Run, RunControl, after},
 };
 use crate::{
     audit::{Act, Intent, Outcome, Reach, RunId, RunState, Step},
-    capture,
     command::{Canary, Mark},
-    dead_letter,
     event::RunPhase,
     records::{journal_error, position_text},
     replay::{
@@ -57,6 +55,11 @@ async fn carry_out(
         },
         view: Some(job.look.view.clone()),
         reporter: job.reporter.clone(),
+        copies: Some(Copies {
+            broker: job.look.connection.broker,
+            destination: job.plan.from.name.clone(),
+            headers: job.look.connection.headers.clone(),
+        }),
         done: Outcome::Settled,
     });
     let mut notes = Vec::new();
@@ -192,14 +195,6 @@ fn item(job: &Job, run: &RunId, sequence: u64, message: &PlannedMessage) -> Opti
         ));
         headers.push(mark_header(job.to.broker, RUN_ID, run.to_string()));
     }
-    let connection = &job.look.connection;
-    let death = dead_letter::read(&original, &connection.headers);
-    let copy = capture::to_line(
-        &original,
-        connection.broker,
-        &job.plan.from.name,
-        death.as_ref(),
-    );
     Some(Item {
         sequence,
         row: Some(message.row),
@@ -209,7 +204,6 @@ fn item(job: &Job, run: &RunId, sequence: u64, message: &PlannedMessage) -> Opti
         order_key: order_key(&original.message),
         original: Some(original),
         outgoing,
-        copy: Some(copy),
     })
 }
 

@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     audit::{Intent, Outcome, Reach, RunId, RunState, Step},
+    capture, dead_letter,
     event::{News, RunPhase, RunProgress},
     records::{journal_error, position_text},
     shared::{Reporter, Shared, lock},
@@ -55,8 +56,6 @@ pub struct Item {
     pub position: String,
     pub target: String,
     pub outgoing: Arc<Outgoing>,
-    /// The saved copy: one line of a capture file.
-    pub copy: Option<String>,
     /// What is to be kept in order: a record key or group. Once one of a key failed, later ones of it do not go.
     pub order_key: Option<Vec<u8>>,
 }
@@ -200,6 +199,22 @@ impl RunControl {
     }
 }
 
+/// What a saved copy says beside the message.
+#[derive(Clone, Debug)]
+pub struct Copies {
+    pub broker: &'static str,
+    pub destination: String,
+    pub headers: dead_letter::Mapping,
+}
+
+impl Copies {
+    /// The message as one line of a capture file.
+    pub fn line(&self, original: &Delivery) -> String {
+        let death = dead_letter::read(original, &self.headers);
+        capture::to_line(original, self.broker, &self.destination, death.as_ref())
+    }
+}
+
 /// Everything a run needs, shared by its stages.
 #[derive(Debug)]
 pub struct Run {
@@ -212,6 +227,8 @@ pub struct Run {
     /// Rows of this view follow the outcomes.
     pub view: Option<Arc<crate::store::LookView>>,
     pub reporter: Reporter,
+    /// How originals are saved; `None` when the copies are saved already.
+    pub copies: Option<Copies>,
     /// Recorded instead of `settled` when a message arrived and nothing had to be removed.
     pub done: Outcome,
 }
@@ -241,18 +258,30 @@ impl Run {
         // Set by a failing stage; the stages before it then stop, those after it finish what they have.
         let stop = cancel.child_token();
         let ticker = tokio::spawn(report(self.clone(), stop.clone()));
-        let (write, (), confirm, settle) = tokio::join!(
-            stopping(&stop, self.write(items, written, &stop)),
-            self.publish(to_publish, answered, &stop),
-            stopping(&stop, self.confirm(to_record, confirmed)),
-            stopping(&stop, self.settle(to_settle)),
-        );
+        // Each stage is a task of its own, so that composing copies does not hold up the broker's answers.
+        let (writer, writing) = (self.clone(), stop.clone());
+        let writer = tokio::spawn(async move {
+            stopping(&writing, writer.write(items, written, &writing)).await
+        });
+        let (publisher, publishing) = (self.clone(), stop.clone());
+        let publisher =
+            tokio::spawn(async move { publisher.publish(to_publish, answered, &publishing).await });
+        let (confirmer, confirming) = (self.clone(), stop.clone());
+        let confirmer = tokio::spawn(async move {
+            stopping(&confirming, confirmer.confirm(to_record, confirmed)).await
+        });
+        let settle = stopping(&stop, self.settle(to_settle)).await;
+        let (write, publish, confirm) = (writer.await, publisher.await, confirmer.await);
         stop.cancel();
         let _ = ticker.await;
         self.reporter
             .tell(News::RunProgress(self.control.progress(&self.id)))
             .await;
-        write.and(confirm).and(settle)
+        publish.map_err(ended_early)?;
+        write
+            .map_err(ended_early)?
+            .and(confirm.map_err(ended_early)?)
+            .and(settle)
     }
 
     /// Closes the run in the journal, as cancelled when it was stopped before its end.
@@ -302,6 +331,7 @@ impl Run {
     }
 
     async fn intend(&self, batch: &[Item]) -> Result<()> {
+        let copies = self.copies.as_ref();
         let intents = batch
             .iter()
             .map(|item| Intent {
@@ -309,7 +339,9 @@ impl Run {
                 position: item.position.clone(),
                 sha256: item.sha256.clone(),
                 target: Some(item.target.clone()),
-                capture: item.copy.clone(),
+                capture: copies
+                    .zip(item.original.as_ref())
+                    .map(|(copies, original)| copies.line(original)),
             })
             .collect();
         self.shared
@@ -455,6 +487,15 @@ impl Run {
             .await
             .map_err(journal_error)
     }
+}
+
+fn ended_early(error: tokio::task::JoinError) -> Error {
+    Error::new(
+        ErrorKind::Unexpected,
+        "carry out the run",
+        format!("a stage ended early: {error}"),
+    )
+    .advise("`dlo runs` shows what became of each message.")
 }
 
 /// Cancels `stop` when a stage fails, so that nothing new is begun.

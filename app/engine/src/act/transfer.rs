@@ -486,6 +486,7 @@ async fn put_back(
         },
         view: None,
         reporter: reporter.clone(),
+        copies: None,
         done,
     });
     let outcome = work.carry_out(items, cancel).await;
@@ -579,6 +580,5 @@ fn item(sequence: u64, target: Target, captured: Captured) -> Item {
             message,
             time: None,
         }),
-        copy: None,
     }
 }
