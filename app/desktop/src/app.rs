@@ -233,7 +233,7 @@ impl App {
             Panel::left("destinations")
                 .resizable(true)
                 .default_size((width * 0.24).clamp(200.0, 320.0))
-                .size_range(160.0..=(width * 0.45).max(200.0))
+                .size_range(160.0..=(width * 0.28).max(200.0))
                 .frame(side)
                 .show(ui, |ui| self.destinations.ui(ui, &mut cx));
         }
@@ -242,13 +242,15 @@ impl App {
             .active_look()
             .filter(|look| look.wanted.is_some())
         {
+            // The table keeps room to be read, however small the window is.
+            let room = ui.available_width();
             let side = Frame::new()
                 .fill(colours(ui).panel)
                 .inner_margin(Margin::symmetric(10, 8));
             Panel::right("message")
                 .resizable(true)
                 .default_size((width * 0.33).clamp(260.0, 520.0))
-                .size_range(220.0..=(width * 0.6).max(260.0))
+                .size_range(220.0..=(room - 380.0).max(260.0))
                 .frame(side)
                 .show(ui, |ui| self.detail.ui(ui, &mut cx, look));
         }

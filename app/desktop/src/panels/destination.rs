@@ -436,7 +436,14 @@ fn known(ui: &mut Ui, listed: &Listed, now: Millis) {
             parts::fact(ui, "Its dead letters", &format!("go to {to}"));
         }
         for (name, value) in &destination.facts {
-            parts::fact(ui, &words::sentence(name), value);
+            // The broker's own argument names stay as they are written there.
+            let plain = !name.starts_with("x-");
+            let name = if plain {
+                words::sentence(name)
+            } else {
+                name.clone()
+            };
+            parts::fact(ui, &name, value);
         }
     });
     partitions(ui, listed);

@@ -206,7 +206,9 @@ impl AppState {
         let Some(look) = self.look_on(connection.id, address) else {
             return Some(listed);
         };
-        let held = look.progress.hold.map_or(0, |hold| hold.messages);
+        // What was settled meanwhile is not held any more, although the broker was not asked again.
+        let open: u64 = look.view.groups().iter().map(|group| group.open).sum();
+        let held = look.progress.hold.map_or(0, |hold| hold.messages.min(open));
         if held == 0 {
             return Some(listed);
         }

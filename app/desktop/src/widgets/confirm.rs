@@ -34,7 +34,7 @@ impl Confirmation {
             ui,
             "Reason",
             &mut self.why,
-            "db-3 was down until 02:40",
+            "for example: db-3 was down until 02:40",
             width,
         );
         let Some(name) = name else {

@@ -1,6 +1,6 @@
 //! A text editor with line numbers and error marks.
 
-use egui::{FontSelection, Margin, Response, ScrollArea, TextEdit, Ui, pos2, vec2};
+use egui::{FontSelection, Response, ScrollArea, TextEdit, Ui, pos2, vec2};
 
 use crate::theme::{colours, mono_font};
 
@@ -37,19 +37,19 @@ pub fn text_editor(
             let digits = lines.to_string().len().max(2);
             let letter = ui.fonts_mut(|fonts| fonts.glyph_width(&mono_font(), '0'));
             let gutter = letter * digits as f32 + 18.0;
-            let output = TextEdit::multiline(text)
-                .id_salt((name, "text"))
-                .font(FontSelection::FontId(mono_font()))
-                .code_editor()
-                .frame(egui::Frame::NONE)
-                .margin(Margin {
-                    left: gutter.min(120.0) as i8,
-                    right: 6,
-                    top: 2,
-                    bottom: 2,
+            let width = (frame.width() - gutter - 28.0).max(80.0);
+            let output = ui
+                .horizontal_top(|ui| {
+                    ui.add_space(gutter);
+                    TextEdit::multiline(text)
+                        .id_salt((name, "text"))
+                        .font(FontSelection::FontId(mono_font()))
+                        .lock_focus(true)
+                        .frame(egui::Frame::NONE)
+                        .desired_width(width)
+                        .show(ui)
                 })
-                .desired_width(f32::INFINITY)
-                .show(ui);
+                .inner;
             numbers(ui, &output, marks, letter * digits as f32);
             output.response.response.accessible_name(name)
         })

@@ -205,13 +205,27 @@ fn row(ui: &mut Ui, death: &Death, name: &str, field: &str, value: Option<String
         return;
     };
     parts::caption(ui, name);
-    ui.horizontal_wrapped(|ui| {
-        ui.add(Label::new(value).selectable(true).wrap());
-        if let Some(source) = death.from.get(field) {
+    let source = death.from.get(field);
+    let value_ui = |ui: &mut Ui| ui.add(Label::new(&value).selectable(true).wrap());
+    let source_ui = |ui: &mut Ui| {
+        if let Some(source) = source {
             ui.label(RichText::new(source).size(11.0).color(colours(ui).weak))
                 .on_hover_text("The header, property or place it was read from");
         }
-    });
+    };
+    // Beside each other when both surely fit in one line, else below each other.
+    if value.chars().count() + source.map_or(0, |source| source.chars().count()) < 44 {
+        ui.horizontal(|ui| {
+            value_ui(ui);
+            source_ui(ui);
+        });
+    } else {
+        ui.vertical(|ui| {
+            ui.spacing_mut().item_spacing.y = 1.0;
+            value_ui(ui);
+            source_ui(ui);
+        });
+    }
     ui.end_row();
 }
 

@@ -30,11 +30,11 @@ use crate::{
 };
 
 const COLUMNS: [Column; 6] = [
-    Column::right("#", 62.0),
+    Column::right("#", 56.0),
     Column::left("time (UTC)", 160.0),
-    Column::left("key", 120.0),
-    Column::right("attempts", 68.0),
-    Column::right("size", 72.0),
+    Column::left("key", 106.0),
+    Column::right("attempts", 66.0),
+    Column::right("size", 64.0),
     Column::rest("payload"),
 ];
 
@@ -312,7 +312,7 @@ fn scan_text(look: &LookState) -> String {
 }
 
 fn filter_line(ui: &mut Ui, cx: &mut Cx<'_>, panel: &mut LookPanel, look: &LookState, focus: bool) {
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         let mut grouped = panel.lines.grouping == Grouping::ByFailure;
         let width = (ui.available_width() - 300.0).max(140.0);
         let hint_text = "Filter: text, reason:timeout, attempts>3, /items/0/sku = \"A-1\"";
@@ -664,7 +664,7 @@ fn acts(ui: &mut Ui, cx: &mut Cx<'_>, panel: &mut LookPanel, look: &LookState) {
         blocked(Action::Export),
         blocked(Action::Edit),
     );
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         if primary_button(ui, &count("Replay"), replay.as_deref())
             .on_hover_text(hint(ui, Action::Replay))
             .clicked()
@@ -694,7 +694,9 @@ fn acts(ui: &mut Ui, cx: &mut Cx<'_>, panel: &mut LookPanel, look: &LookState) {
             let (selection, count) = panel.selection(look);
             cx.want(Intent::Export(look.id, selection, count));
         }
-        if ui.available_width() < 130.0 {
+        // A wrapping row says how wide it is in all, not what is left of this line.
+        let left = ui.max_rect().max.x - ui.cursor().min.x;
+        if left < 130.0 {
             return;
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -706,7 +708,7 @@ fn acts(ui: &mut Ui, cx: &mut Cx<'_>, panel: &mut LookPanel, look: &LookState) {
             {
                 panel.select_all(look);
             }
-            if selected > 0 && ui.available_width() > 210.0 {
+            if selected > 0 && left > 340.0 {
                 if quiet_button(ui, "Select none", None).clicked() {
                     panel.select_none();
                 }
