@@ -118,7 +118,7 @@ async fn matching(
             "read the filter",
             error.to_string(),
         )
-        .advise("`dlo help query` explains the filter.")
+        .advise("`dlo explain query` explains the filter.")
     })?;
     let filter = Filter {
         query,

@@ -115,7 +115,7 @@ impl Query {
     }
 }
 
-/// The filter language in a few lines, for `dlo help query` and the window.
+/// The filter language in a few lines, for `dlo explain query` and the window.
 pub fn help() -> &'static str {
     HELP
 }
