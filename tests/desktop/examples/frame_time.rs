@@ -6,7 +6,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -15,6 +14,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use cpu_time::ThreadTime;
 use dead_letter_office::{
     app::{App, Start},
     dispatch::Link,
@@ -170,6 +170,9 @@ fn app(view: &Arc<LookView>) -> App {
     })
 }
 
+/// Frames before the measurement; they load fonts, and sort what is there already into its groups.
+const WARM_UP: u64 = 400;
+
 fn measure(view: &Arc<LookView>, per_second: u64, frames: u64, step: Step) -> Vec<Duration> {
     let context = egui::Context::default();
     theme::install(&context);
@@ -190,19 +193,18 @@ fn measure(view: &Arc<LookView>, per_second: u64, frames: u64, step: Step) -> Ve
             }
         }
     });
-    // The first frames load fonts, and sort what is there already into its groups.
-    for frame in 0..400 {
+    for frame in 0..WARM_UP {
         draw(&context, &mut app, frame, Step::Still);
     }
     if let Some(look) = app.state.active_look() {
         let id = look.id;
         app.look_panel(id).toggle_grouping();
     }
-    let mut times: Vec<_> = (0..frames)
+    let mut times: Vec<_> = (WARM_UP..WARM_UP + frames)
         .map(|frame| {
-            let before = cpu_time();
+            let before = ThreadTime::now();
             draw(&context, &mut app, frame, step);
-            cpu_time().saturating_sub(before)
+            before.elapsed()
         })
         .collect();
     stop.store(true, Ordering::Relaxed);
@@ -242,13 +244,4 @@ fn draw(context: &egui::Context, app: &mut App, frame: u64, step: Step) {
     let shapes = output.shapes.clone();
     std::hint::black_box(context.tessellate(shapes, 1.0));
     output.drop_without_applying_deltas();
-}
-
-/// CPU time of this thread so far, from the kernel's own count; wall time where there is none.
-fn cpu_time() -> Duration {
-    let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    match stat.split(' ').next().and_then(|nanos| nanos.parse().ok()) {
-        Some(nanos) => Duration::from_nanos(nanos),
-        None => Duration::from_nanos(Millis::now().0.unsigned_abs() * 1_000_000),
-    }
 }
