@@ -13,7 +13,7 @@ use super::{
 use crate::{
     audit::{Act, Intent, Outcome, Reach, RunId, RunState, Step},
     command::{Canary, Mark},
-    event::RunPhase,
+    event::{News, RunPhase},
     records::{journal_error, position_text},
     replay::{
         compose::{REPLAY_ID, RUN_ID, can_mark, mark_header},
@@ -113,6 +113,7 @@ async fn watch_over(
     run.control.set_phase(RunPhase::Watching {
         until: after(canary.watch),
     });
+    tell_progress(run).await;
     let returned = watch.returned(run, canary.watch, cancel).await?;
     let percent = returned as f64 * 100.0 / sent.max(1) as f64;
     let stop = percent > canary.stop_percent;
@@ -126,7 +127,14 @@ async fn watch_over(
     } else {
         RunPhase::Running
     });
+    tell_progress(run).await;
     Ok(stop.then_some(why))
+}
+
+async fn tell_progress(run: &Run) {
+    run.reporter
+        .tell(News::RunProgress(run.control.progress(&run.id)))
+        .await;
 }
 
 fn originals(job: &Job) -> Originals {
