@@ -38,7 +38,7 @@ impl Client {
         loop {
             let event = tokio::select! {
                 event = self.handle.next() => event,
-                Ok(()) = tokio::signal::ctrl_c() => {
+                () = stop_wanted() => {
                     interrupted += 1;
                     if interrupted > 1 {
                         return Err(Error::cancelled("finish"));
@@ -240,6 +240,24 @@ impl Client {
             ));
         }
         Ok(returned)
+    }
+}
+
+/// Ctrl-C, or the signal that a service manager sends.
+async fn stop_wanted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut end) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = end.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

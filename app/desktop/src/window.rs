@@ -57,8 +57,44 @@ pub fn open(
             theme::install(&creation.egui_ctx);
             // Set once: there is one window.
             let _ = context.set(creation.egui_ctx.clone());
+            close_when_told(creation.egui_ctx.clone())?;
             Ok(Box::new(App::new(start)))
         }),
     );
     run.map_err(|error| anyhow::anyhow!("could not open a window: {error}. Set DISPLAY or WAYLAND_DISPLAY, or use a subcommand (dlo --help)."))
+}
+
+/// A logout or a service's stop ends the program with a signal: the window then closes as by hand, so that everything that
+/// is held is given back politely.
+#[cfg(unix)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this thread does nothing but wait for a signal"
+)]
+fn close_when_told(ctx: egui::Context) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                let (Ok(mut end), Ok(mut interrupt)) = (
+                    signal(SignalKind::terminate()),
+                    signal(SignalKind::interrupt()),
+                ) else {
+                    return;
+                };
+                tokio::select! { _ = end.recv() => {}, _ = interrupt.recv() => {} }
+                ctx.send_viewport_cmd(egui::ViewportCommand::Close);
+                ctx.request_repaint();
+            });
+        })?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn close_when_told(_: egui::Context) -> std::io::Result<()> {
+    Ok(())
 }

@@ -646,7 +646,13 @@ async fn edits_reach_every_selected_message_and_are_shown() {
         .map(|change| change.what.as_str())
         .collect();
     assert_eq!(edited, ["header text", "header yes"]);
-    bench.run(&plan).await.1.expect("replayed");
+    let (report, outcome) = bench.run(&plan).await;
+    outcome.expect("replayed");
+    let detail = report.messages[0].detail.as_deref().unwrap_or_default();
+    assert!(
+        detail.contains("edited: header text, header yes"),
+        "{detail}"
+    );
     let arrived = bench.broker.content("orders");
     assert!(
         arrived

@@ -78,6 +78,9 @@ pub struct Connection {
     pub listed_at: Millis,
 }
 
+/// Milliseconds by which a broker's figures may be late (RabbitMQ's management API counts every 5 s).
+const STATISTICS_ARE_LATE: i64 = 10_000;
+
 impl Connection {
     /// A destination of the last list.
     pub fn listed(&self, address: &Address) -> Option<&Listed> {
@@ -212,8 +215,13 @@ impl AppState {
         if held == 0 {
             return Some(listed);
         }
+        // A list from about the time of the look, or statistics that are late, may still count what is held as waiting.
+        let is_fresh = connection.listed_at.since(look.opened_at) > STATISTICS_ARE_LATE;
         let destination = &mut listed.destination;
-        destination.depth = destination.depth.map(|depth| depth + held);
+        destination.depth = destination.depth.map(|depth| match is_fresh {
+            true => depth + held,
+            false => depth.max(held),
+        });
         if let Some(before) = &look.before {
             destination.oldest = before.destination.oldest;
             destination.expires = before.destination.expires;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dlo_core::{Error, Result};
+use dlo_core::{Error, Outgoing, Result};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -17,7 +17,7 @@ use crate::{
     records::{journal_error, position_text},
     replay::{
         compose::{REPLAY_ID, RUN_ID, can_mark, mark_header},
-        plan::{PlannedAct, PlannedMessage},
+        plan::{ChangeKind, PlannedAct, PlannedMessage},
     },
 };
 
@@ -210,9 +210,29 @@ fn item(job: &Job, run: &RunId, sequence: u64, message: &PlannedMessage) -> Opti
         position: position_text(&message.position),
         target: message.target.clone().unwrap_or_default(),
         order_key: order_key(&original.message),
+        edited: edited(message, &outgoing),
         original: Some(original),
         outgoing,
     })
+}
+
+/// What a person changed, and the hash of the body that goes out when it is another one.
+fn edited(message: &PlannedMessage, outgoing: &Outgoing) -> Option<String> {
+    let changes = message
+        .changes
+        .iter()
+        .filter(|change| change.kind == ChangeKind::Edited);
+    let what: Vec<_> = changes.map(|change| change.what.as_str()).collect();
+    if what.is_empty() {
+        return None;
+    }
+    let sha256 = outgoing.message.sha256();
+    let hash = if sha256 == message.sha256 {
+        String::new()
+    } else {
+        format!(", body's sha256 {sha256}")
+    };
+    Some(format!("edited: {}{hash}", what.join(", ")))
 }
 
 /// What a broker keeps in order: the record key, or the FIFO message group.

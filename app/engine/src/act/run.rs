@@ -56,6 +56,8 @@ pub struct Item {
     pub position: String,
     pub target: String,
     pub outgoing: Arc<Outgoing>,
+    /// What was edited, in words for the audit trail; `None` when the message goes out as it was.
+    pub edited: Option<String>,
     /// What is to be kept in order: a record key or group. Once one of a key failed, later ones of it do not go.
     pub order_key: Option<Vec<u8>>,
 }
@@ -527,7 +529,13 @@ fn out_of_order(item: &Item) -> Step {
 fn published_step(item: &Item, answer: &Result<Receipt>) -> Step {
     match answer {
         Ok(receipt) => {
-            let step = Step::new(item.sequence, Outcome::Confirmed).detail(receipt.answer.clone());
+            let edited = item
+                .edited
+                .iter()
+                .map(|edited| format!("; {edited}"))
+                .collect::<String>();
+            let step = Step::new(item.sequence, Outcome::Confirmed)
+                .detail(format!("{}{edited}", receipt.answer));
             match &receipt.position {
                 Some(position) => step.landed(position_text(position)),
                 None => step,

@@ -575,6 +575,7 @@ fn item(sequence: u64, target: Target, captured: Captured) -> Item {
         position: position_text(&captured.delivery.position),
         target: replay::target::words(&target),
         order_key: order_key(&message),
+        edited: None,
         outgoing: Arc::new(Outgoing {
             target,
             message,
