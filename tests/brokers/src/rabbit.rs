@@ -64,7 +64,11 @@ impl Stage {
             url: url.to_owned(),
             version: version.to_owned(),
             management: management.to_owned(),
-            http: reqwest::Client::builder().no_proxy().build()?,
+            http: reqwest::Client::builder()
+                .no_proxy()
+                // The API closes idle connections; a request on one that is just closing would fail.
+                .pool_max_idle_per_host(0)
+                .build()?,
             connection: Connection::connect(amqp, ConnectionProperties::default()).await?,
         })
     }
