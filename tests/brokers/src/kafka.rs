@@ -195,6 +195,11 @@ impl Plain {
                 Some(Err(KafkaError::PartitionEOF(partition))) => {
                     open.remove(&partition);
                 }
+                // Told whenever a broker of the cluster is gone; another one leads its partitions in a moment.
+                Some(Err(error))
+                    if error.rdkafka_error_code()
+                        == Some(rdkafka::types::RDKafkaErrorCode::BrokerTransportFailure)
+                        && Instant::now() < until => {}
                 Some(Err(error)) => bail!(error),
                 None => ensure!(
                     Instant::now() < until,
