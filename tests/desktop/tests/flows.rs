@@ -36,6 +36,8 @@ fn an_edited_message_is_replayed_as_edited_and_the_others_as_they_were() {
     let mut flow = Flow::looking(&[r#"{"price":null}"#, r#"{"price":2}"#]);
     flow.click("Message 1");
     flow.wait_for_text("rejected");
+    // The group says so too, so the message itself may still be on its way.
+    flow.until("the message can be edited", |flow| flow.is_enabled("Edit…"));
     flow.click("Edit…");
     flow.type_into("Body", r#"{"price":1}"#);
     flow.until("the edit can be kept", |flow| {
