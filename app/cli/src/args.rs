@@ -55,7 +55,7 @@ pub enum Command {
         #[command(subcommand)]
         command: ProfileCommand,
     },
-    /// Longer help on a topic: `query`.
+    /// Longer help on a topic: `query`, `classes`.
     Explain { topic: Topic },
 }
 
@@ -63,6 +63,8 @@ pub enum Command {
 pub enum Topic {
     /// The filter language of `--match`.
     Query,
+    /// The rules that class failures as transient, throttled, contract, business or bug, and where your own go.
+    Classes,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -70,6 +70,11 @@ impl Home {
         self.data.join("dlo.sqlite")
     }
 
+    /// A person's own rules for the classes of failures; see [`crate::group::Rules`].
+    pub fn class_rules(&self) -> PathBuf {
+        self.config.join("rules.toml")
+    }
+
     /// The profiles.
     pub fn profiles(&self) -> PathBuf {
         self.config.join("profiles.toml")

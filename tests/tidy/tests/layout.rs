@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _};
 
 use anyhow::{Context, Result};
-use dlo_tidy::{files, members, none, root};
+use dlo_tidy::{File, files, members, none, root};
 use regex::Regex;
 
 #[test]
@@ -49,6 +49,39 @@ fn every_crate_is_in_its_place_and_under_the_lints() -> Result<()> {
     }
     none(
         "A crate is a folder of app/, connectors/ or tests/",
+        &offenders,
+    )
+}
+
+#[test]
+fn every_connector_has_a_line_in_main_and_a_conformance_test() -> Result<()> {
+    let main = fs::read_to_string(root().join("app/desktop/src/main.rs"))?;
+    let files = files()?;
+    let mut offenders = Vec::new();
+    for member in members()? {
+        let Some(kind) = member.folder.strip_prefix("connectors/") else {
+            continue;
+        };
+        if kind == "core" {
+            continue;
+        }
+        if !main.contains(&member.name.replace('-', "_")) {
+            offenders.push(format!("main.rs does not register {}", member.name));
+        }
+        let is_held_to_it = |file: &File| {
+            file.path.starts_with("tests/")
+                && file.path.contains(kind)
+                && file
+                    .text
+                    .as_deref()
+                    .is_some_and(|text| text.contains("dlo_conformance"))
+        };
+        if !files.iter().any(is_held_to_it) {
+            offenders.push(format!("no conformance test runs {}", member.name));
+        }
+    }
+    none(
+        "A connector is registered and held to the suite",
         &offenders,
     )
 }

@@ -31,17 +31,29 @@ pub fn run(arguments: Arguments, settings: Settings) -> Result<u8> {
     let Some(command) = arguments.command else {
         return Ok(exit::DONE);
     };
-    if let Command::Explain {
-        topic: Topic::Query,
-    } = command
-    {
-        println!("{}", dlo_engine::query::help());
+    if let Command::Explain { topic } = command {
+        explain(topic, &settings);
         return Ok(exit::DONE);
     }
     runtime.block_on(async {
         let mut client = Client::start(settings)?;
         carry_out(&mut client, command).await
     })
+}
+
+/// Prints a help text. The one on classes is a rules file itself, so that it can be kept and changed.
+fn explain(topic: Topic, settings: &Settings) {
+    match topic {
+        Topic::Query => println!("{}", dlo_engine::query::help()),
+        Topic::Classes => {
+            let file = settings.home.class_rules();
+            println!(
+                "# Your own rules go to {} and replace these.",
+                file.display()
+            );
+            print!("{}", dlo_engine::group::Rules::default_text());
+        }
+    }
 }
 
 async fn carry_out(client: &mut Client, command: Command) -> Result<u8> {

@@ -5,7 +5,7 @@ use std::{fmt, sync::LazyLock};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-use crate::dead_letter::Death;
+use crate::{dead_letter::Death, home::Home};
 
 /// The rules that are used unless the configuration has others.
 const DEFAULT: &str = include_str!("rules.toml");
@@ -83,6 +83,8 @@ struct Rule {
 /// What is wrong with a person's rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RulesError {
+    #[error("the file cannot be read: {0}")]
+    File(String),
     #[error("the rules are not TOML as expected: {0}")]
     Toml(String),
     #[error("the pattern {pattern} of the rule \"{because}\" cannot be used: {problem}")]
@@ -115,6 +117,19 @@ impl Rules {
     /// The text of the default rules, as a start for a person's own.
     pub fn default_text() -> &'static str {
         DEFAULT
+    }
+
+    /// The person's own rules where there are some, else the default ones. They replace the default ones as a whole, so that
+    /// what is in the file is all there is. Reads a file: not for a frame.
+    ///
+    /// # Errors
+    /// A file that is there and cannot be used.
+    pub fn of(home: &Home) -> Result<Self, RulesError> {
+        match std::fs::read_to_string(home.class_rules()) {
+            Ok(text) => Self::parse(&text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(RulesError::File(error.to_string())),
+        }
     }
 
     /// Reads rules from TOML.
@@ -290,6 +305,25 @@ mod tests {
                 "{exception}: {message}"
             );
         }
+    }
+
+    #[test]
+    fn a_file_of_the_persons_own_is_used_and_a_broken_one_is_not_passed_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = Home::at(folder.path());
+        let mut refused = Death::new("test", Confidence::Sure);
+        refused.reason.message = Some("no credit".to_owned());
+        let hint = |rules: &Rules| rules.hint(&refused).map(|hint| hint.class);
+        let usual = Rules::of(&home).expect("no file is no error");
+        assert_ne!(hint(&usual), Some(Class::Business));
+        let own = "[[rule]]\nclass = \"business\"\nbecause = \"ours\"\nmessage = [\"^no credit\"]";
+        std::fs::write(home.class_rules(), own).expect("written");
+        assert_eq!(
+            hint(&Rules::of(&home).expect("rules")),
+            Some(Class::Business)
+        );
+        std::fs::write(home.class_rules(), "[[rule]]\nclass = 7").expect("written");
+        assert!(matches!(Rules::of(&home), Err(RulesError::Toml(_))));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     command::{ConnectionId, LookAsk, LookId},
     event::{LookOpened, LookProgress, News},
-    group::Grouping,
+    group::{Grouping, Rules},
     shared::{Connection, Reporter, Shared, lock},
     store::{Budget, LookView, RowState},
 };
@@ -114,7 +114,7 @@ pub async fn open(
         destination,
         look,
         view: LookView::new(Budget::default()),
-        grouping: Mutex::default(),
+        grouping: Mutex::new(Grouping::new(class_rules(shared, reporter).await)),
         progress: Mutex::default(),
         keeper,
         loading: tokio::sync::Mutex::default(),
@@ -127,6 +127,26 @@ pub async fn open(
     announce(reporter, &opened, cost).await;
     tokio::spawn(keep_alive(opened.clone(), reporter.clone()));
     loading::load(shared, reporter, &opened, cancel).await
+}
+
+/// The person's rules for classes. Broken ones do not stop a look at three in the morning: they are told, and the default ones
+/// serve.
+async fn class_rules(shared: &Shared, reporter: &Reporter) -> Rules {
+    let home = shared.settings.home.clone();
+    let read = tokio::task::spawn_blocking(move || Rules::of(&home)).await;
+    match read {
+        Ok(Ok(rules)) => rules,
+        Ok(Err(error)) => {
+            let file = shared.settings.home.class_rules();
+            let text = format!(
+                "The default rules class these failures, because {} cannot be used: {error}. Mend the file, or take it away.",
+                file.display()
+            );
+            reporter.tell(News::Notice(text)).await;
+            Rules::default()
+        }
+        Err(_) => Rules::default(),
+    }
 }
 
 async fn announce(reporter: &Reporter, look: &OpenLook, cost: LookCost) {
