@@ -63,6 +63,7 @@ impl Client {
                 News::Done => return Ok(()),
                 News::Cancelled => return Err(Error::cancelled("finish")),
                 News::Failed(error) => return Err(error),
+                News::Notice(text) => crate::out::remark(&text),
                 news => take(news),
             }
         }

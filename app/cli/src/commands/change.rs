@@ -147,7 +147,6 @@ pub async fn follow_run(client: &mut Client, ask: Ask) -> (Option<Arc<RunReport>
         .ask(ask, |news| match news {
             News::RunProgress(progress) => bar.run(&progress),
             News::RunFinished(finished) => report = Some(finished),
-            News::Notice(text) => remark(&text),
             _ => {}
         })
         .await;

@@ -138,7 +138,7 @@ impl Rules {
     /// Names the place in the text, or the pattern that is no regular expression.
     pub fn parse(text: &str) -> Result<Self, RulesError> {
         let file: File =
-            toml_edit::de::from_str(text).map_err(|error| RulesError::Toml(error.to_string()))?;
+            toml_edit::de::from_str(text).map_err(|error| RulesError::Toml(place(text, &error)))?;
         file.rule
             .into_iter()
             .map(compile)
@@ -172,6 +172,17 @@ impl Default for Rules {
             LazyLock::new(|| Rules::parse(DEFAULT).unwrap_or(Rules(Vec::new())));
         RULES.clone()
     }
+}
+
+/// What is wrong and on which line, without the picture of it that the parser draws.
+fn place(text: &str, error: &toml_edit::de::Error) -> String {
+    let start = error.span().map_or(0, |span| span.start);
+    let line = 1 + text
+        .bytes()
+        .take(start)
+        .filter(|byte| *byte == b'\n')
+        .count();
+    format!("line {line}: {}", error.message().replace('\n', "; "))
 }
 
 fn matches(pattern: Option<&Regex>, text: &str) -> bool {
@@ -323,7 +334,8 @@ mod tests {
             Some(Class::Business)
         );
         std::fs::write(home.class_rules(), "[[rule]]\nclass = 7").expect("written");
-        assert!(matches!(Rules::of(&home), Err(RulesError::Toml(_))));
+        let broken = Rules::of(&home).expect_err("a class is a word").to_string();
+        assert!(broken.contains("line 2: "), "{broken}");
     }
 
     #[test]
