@@ -537,6 +537,59 @@ async fn a_canary_that_comes_back_stops_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn watching_for_returns_uses_up_no_delivery_limit() {
+    let mut bench = Bench::new("watched");
+    let limited = QueueSettings::quorum().with_delivery_limit(4);
+    bench.broker.declare_queue("orders.dlq", limited);
+    let settings = QueueSettings::classic().with_dead_letter_exchange("", Some("orders.dlq"));
+    let orders = Target::new(bench.broker.declare_queue("orders", settings));
+    let reject_all = |broker: &Broker| {
+        while let Some(taken) = broker.take("orders") {
+            broker.reject(&taken);
+        }
+    };
+    for number in 0..20 {
+        bench
+            .broker
+            .publish(&orders, message(number))
+            .expect("published");
+    }
+    reject_all(&bench.broker);
+    let look = bench.look(dlq()).await;
+    let canary = Canary {
+        messages: 10,
+        watch: std::time::Duration::from_millis(500),
+        stop_percent: 100.0,
+    };
+    let ask = ReplayAsk {
+        canary: Some(canary),
+        ..ReplayAsk::default()
+    };
+    let plan = bench.plan(&look, Selection::All, replay(ask)).await;
+    let broker = bench.broker.clone();
+    let consumer = tokio::spawn(async move {
+        loop {
+            reject_all(&broker);
+            tokio::task::yield_now().await;
+        }
+    });
+    let (report, _) = bench.run(&plan).await;
+    consumer.abort();
+    assert_eq!(report.run.outcomes.get("returned"), Some(&20));
+    let watched = |note: &String| note.contains("could not be watched");
+    assert!(!report.notes.iter().any(watched), "{:?}", report.notes);
+    bench.close(&look).await;
+    let again = bench.look(dlq()).await;
+    let counts: Vec<_> = (0..again.view.len())
+        .filter_map(|row| again.view.delivery(row)?.delivery_count)
+        .collect();
+    assert_eq!(counts.len(), 20);
+    // One for each of the two watches, at most.
+    assert!(counts.iter().all(|count| *count <= 3), "{counts:?}");
+    bench.close(&again).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_of_an_engine_that_is_gone_is_listed_and_nothing_is_lost() {
     let mut bench = Bench::new("restart");
     fill(&bench.broker, 30);

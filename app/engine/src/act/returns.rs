@@ -1,8 +1,13 @@
 //! Recognising replayed messages that come back as dead letters.
+//!
+//! What a check takes stays held until the watch is over. If every check took and gave back the same messages, each would count
+//! one delivery more, and within a minute a message would reach its limit only because it was watched.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use dlo_core::{Browse, Certainty, Consent, Delivery, Error, LookRequest, Result, Start};
+use dlo_core::{
+    Browse, Certainty, Consent, Delivery, Error, Look, LookRequest, Position, Result, Start,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -10,25 +15,46 @@ use super::{Job, run::Run};
 use crate::{
     audit::{Outcome, RunId, Step},
     dead_letter,
+    look::JournalKeeper,
     records::journal_error,
     replay::compose::REPLAY_ID,
-    shared::Connection,
+    shared::{Connection, Shared},
 };
 
 /// Messages looked at in one check.
 const LOOKED_AT: u64 = 10_000;
-/// How often is checked while watching.
+/// How often is checked while watching, at least; a short watch is checked ten times.
 const EVERY: Duration = Duration::from_secs(2);
+/// How long locks are asked for at a time; each check extends them.
+const HOLD: Duration = Duration::from_secs(60);
 
 /// A watch over the dead-letter destination of a run.
 #[derive(Debug)]
 pub struct Watch {
-    connection: std::sync::Arc<Connection>,
+    shared: Arc<Shared>,
+    connection: Arc<Connection>,
     from: dlo_core::Address,
     /// Where new records begin, for brokers that read by offset.
     ends: Option<Vec<(i32, i64)>>,
     counted: BTreeSet<u64>,
+    /// Looks with what the checks took, the oldest first.
+    held: Vec<Taken>,
     notes: Vec<String>,
+}
+
+/// One check's look, and what saves the messages that giving back would destroy.
+#[derive(Debug)]
+struct Taken {
+    look: Arc<dyn Look>,
+    keeper: Arc<JournalKeeper>,
+}
+
+impl Taken {
+    async fn give_back(self) -> Result<()> {
+        let returned = self.look.close().await;
+        self.keeper.finish(&returned).await;
+        returned.map(drop)
+    }
 }
 
 impl Watch {
@@ -46,10 +72,12 @@ impl Watch {
             );
         }
         Ok(Self {
+            shared: job.shared.clone(),
             connection,
             from: job.plan.from.clone(),
             ends,
             counted: BTreeSet::new(),
+            held: Vec::new(),
             notes: Vec::new(),
         })
     }
@@ -61,17 +89,45 @@ impl Watch {
         time: Duration,
         cancel: &CancellationToken,
     ) -> Result<u64> {
-        let end = Instant::now() + time;
+        let outcome = self.check_for(run, time, cancel).await;
+        self.give_back().await;
+        outcome.map(|()| self.counted.len() as u64)
+    }
+
+    async fn check_for(
+        &mut self,
+        run: &Run,
+        time: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        let (end, every) = (Instant::now() + time, EVERY.min(time / 10));
         loop {
-            let wait = EVERY.min(end.saturating_duration_since(Instant::now()));
+            let wait = every.min(end.saturating_duration_since(Instant::now()));
             tokio::select! {
-                () = cancel.cancelled() => return Ok(self.counted.len() as u64),
+                () = cancel.cancelled() => return Ok(()),
                 () = tokio::time::sleep(wait) => {}
             }
             self.check(run, cancel).await?;
             if Instant::now() >= end {
-                return Ok(self.counted.len() as u64);
+                return Ok(());
             }
+        }
+    }
+
+    /// In the order in which the messages were taken, so that they lie in it again.
+    async fn give_back(&mut self) {
+        for taken in std::mem::take(&mut self.held) {
+            if let Err(error) = taken.give_back().await {
+                self.note(format!(
+                    "What the watch for returns held could not be given back: {error}"
+                ));
+            }
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
         }
     }
 
@@ -83,11 +139,11 @@ impl Watch {
     async fn check(&mut self, run: &Run, cancel: &CancellationToken) -> Result<()> {
         let seen = match self.look(cancel).await {
             Ok(seen) => seen,
+            Err(_) if cancel.is_cancelled() => return Ok(()),
             Err(error) => {
-                let note = format!("Whether messages came back could not be watched: {error}");
-                if !self.notes.contains(&note) {
-                    self.notes.push(note);
-                }
+                self.note(format!(
+                    "Whether messages came back could not be watched: {error}"
+                ));
                 return Ok(());
             }
         };
@@ -115,35 +171,79 @@ impl Watch {
             .map_err(journal_error)
     }
 
-    /// What lies in the destination and is not held by our own look.
-    async fn look(&self, cancel: &CancellationToken) -> Result<Vec<Delivery>> {
+    /// What lies in the destination and is held by no look of ours.
+    async fn look(&mut self, cancel: &CancellationToken) -> Result<Vec<Delivery>> {
+        self.extend().await;
         let depth = self.connection.session.describe(&self.from).await?.depth;
         // An estimate of nothing may be late, so only an exact one spares the look.
         if self.ends.is_none() && depth.value == Some(0) && depth.certainty == Certainty::Exact {
             return Ok(Vec::new());
         }
-        let start = self.ends.clone().map_or(Start::Oldest, Start::Offsets);
+        let taken = self.open().await?;
+        let (seen, outcome) = read(taken.look.as_ref(), cancel).await;
+        self.read_on(&seen);
+        if seen.is_empty() || self.ends.is_some() {
+            taken.give_back().await?;
+        } else {
+            self.held.push(taken);
+        }
+        outcome.map(|()| seen)
+    }
+
+    /// What can no longer be held is in the queue again, and the next check meets it.
+    async fn extend(&mut self) {
+        for taken in std::mem::take(&mut self.held) {
+            match taken.look.extend().await {
+                Ok(_) => self.held.push(taken),
+                Err(error) => {
+                    self.note(format!("The watch for returns lost what it held: {error}"));
+                    let _ = taken.give_back().await;
+                }
+            }
+        }
+    }
+
+    async fn open(&self) -> Result<Taken> {
+        let keeper = JournalKeeper::new(self.shared.clone(), &self.connection, &self.from);
+        let keeper = Arc::new(keeper);
         let request = LookRequest {
-            start,
+            start: self.ends.clone().map_or(Start::Oldest, Start::Offsets),
             consent: Consent::Given,
-            hold: Duration::from_secs(30),
+            hold: HOLD,
+            keeper: keeper.clone(),
             ..LookRequest::new(LOOKED_AT)
         };
         let look = self.connection.session.look(&self.from, request).await?;
-        let mut seen = Vec::new();
-        let outcome = loop {
-            match look.next(1000, cancel).await {
-                Ok(page) => {
-                    seen.extend(page.deliveries);
-                    if page.end {
-                        break Ok(());
-                    }
-                }
-                Err(error) => break Err::<(), Error>(error),
+        Ok(Taken { look, keeper })
+    }
+
+    /// The next check begins behind what this one saw, where reading is by offset.
+    fn read_on(&mut self, seen: &[Delivery]) {
+        let Some(ends) = &mut self.ends else { return };
+        for delivery in seen {
+            let Position::Offset { partition, offset } = delivery.position else {
+                continue;
+            };
+            if let Some((_, next)) = ends.iter_mut().find(|(id, _)| *id == partition) {
+                *next = (*next).max(offset + 1);
             }
-        };
-        look.close().await?;
-        outcome.map(|()| seen)
+        }
+    }
+}
+
+/// Everything until the end of a look, and what ended it early.
+async fn read(look: &dyn Look, cancel: &CancellationToken) -> (Vec<Delivery>, Result<()>) {
+    let mut seen = Vec::new();
+    loop {
+        match look.next(1000, cancel).await {
+            Ok(page) => {
+                seen.extend(page.deliveries);
+                if page.end {
+                    return (seen, Ok(()));
+                }
+            }
+            Err(error) => return (seen, Err::<(), Error>(error)),
+        }
     }
 }
 

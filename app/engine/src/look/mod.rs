@@ -27,9 +27,8 @@ use crate::{
 };
 
 pub use filter::{filter, select};
+pub use keeper::JournalKeeper;
 pub use message::{follow, open as open_message};
-
-use self::keeper::JournalKeeper;
 
 /// An open look with everything the engine knows about it.
 #[derive(Debug)]
