@@ -6,7 +6,7 @@ use crate::{DeadLetterTo, QueueKind, queue::Queue};
 
 /// The cost of a look at up to `limit` messages of a queue.
 pub(crate) fn of_queue(queue: &Queue, limit: u64, is_dead_letter_queue: bool) -> LookCost {
-    let holds = holds(limit);
+    let holds = holds(limit.min(queue.ready_count().max(1)));
     let mut cost = match queue.kind() {
         QueueKind::Classic => LookCost {
             line: format!("{holds}; marks them as redelivered"),
