@@ -1,6 +1,7 @@
 //! What the tests on real brokers share. The brokers themselves are started by the scripts beside this crate;
 //! `tests/brokers/with` runs a test with the ones it needs.
 
+pub mod engine;
 pub mod kafka;
 pub mod rabbit;
 pub mod sqs;

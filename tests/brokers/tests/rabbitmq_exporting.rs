@@ -1,19 +1,17 @@
 //! A capture file holds what a real RabbitMQ had: a thousand dead letters exported from it and imported into the memory broker
 //! are the same messages there.
 
-use std::sync::Arc;
-
-use anyhow::{Context as _, Result, ensure};
-use dlo_brokers::rabbit::{Stage, VERSIONS};
-use dlo_core::{Address, LookRequest, Message, Secrets};
-use dlo_engine::{
-    Ask, EngineHandle, News, Settings,
-    command::{Answers, ConnectionId, ExportFormat, LookAsk, LookId, Selection},
-    home::Home,
-    registry::Registry,
+use anyhow::{Result, ensure};
+use dlo_brokers::{
+    engine::Bench,
+    rabbit::{Stage, VERSIONS},
 };
-use dlo_memory::{Broker, MemoryConnector, QueueSettings};
-use dlo_rabbitmq::Rabbit;
+use dlo_core::{Address, LookRequest, Message};
+use dlo_engine::{
+    Ask,
+    command::{Answers, ExportFormat, Selection},
+};
+use dlo_memory::{Broker, QueueSettings};
 use lapin::{
     BasicProperties,
     types::{AMQPValue, FieldArray, FieldTable},
@@ -76,63 +74,6 @@ async fn a_thousand_dead_letters_are_the_same_in_another_broker() -> Result<()> 
         stage.delete(&queue).await?;
     }
     Ok(())
-}
-
-/// An engine that knows both brokers.
-struct Bench(EngineHandle);
-
-impl Bench {
-    fn new(home: &tempfile::TempDir) -> Result<Self> {
-        let settings = Settings {
-            registry: Registry::default().with(MemoryConnector).with(Rabbit),
-            home: Home::at(home.path()),
-            who: "tester".to_owned(),
-            wake: Arc::new(|| ()),
-        };
-        Ok(Self(EngineHandle::start(settings)?))
-    }
-
-    async fn ask(&mut self, ask: Ask) -> Result<Vec<News>> {
-        let task = self.0.ask(ask)?;
-        let mut news = Vec::new();
-        loop {
-            let event = self.0.next().await.context("the engine ended")?;
-            match event.news {
-                _ if event.task != task => {}
-                News::Done => return Ok(news),
-                News::Failed(error) => return Err(error.into()),
-                other => news.push(other),
-            }
-        }
-    }
-
-    async fn connect(&mut self, place: &str) -> Result<ConnectionId> {
-        let ask = Ask::Connect {
-            place: place.to_owned(),
-            secrets: Secrets::default(),
-            registry: None,
-        };
-        let news = self.ask(ask).await?;
-        let connected = news.iter().find_map(|news| match news {
-            News::Connected(connected) => Some(connected.connection),
-            _ => None,
-        });
-        connected.context("not connected")
-    }
-
-    async fn look(&mut self, connection: ConnectionId, queue: &str) -> Result<LookId> {
-        let ask = Ask::Look {
-            connection,
-            address: Address::queue(queue),
-            look: LookAsk::default(),
-        };
-        let news = self.ask(ask).await?;
-        let opened = news.iter().find_map(|news| match news {
-            News::LookOpened(opened) => Some(opened.look),
-            _ => None,
-        });
-        opened.context("no look")
-    }
 }
 
 /// What the connector alone reads, without engine and capture file.
