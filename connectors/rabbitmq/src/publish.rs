@@ -102,7 +102,11 @@ impl Publisher {
                 return;
             }
         };
-        let (sent, failed) = send(&channel, run).await;
+        let mut sent = Vec::with_capacity(run.len());
+        let failed = match timeout(CONFIRM, send(&channel, run, &mut sent)).await {
+            Ok(outcome) => outcome.err(),
+            Err(_) => Some(unanswered()),
+        };
         let confirmed = timeout(CONFIRM, collect(sent, answers)).await;
         if failed.is_some() || confirmed.is_err() || !channel.status().connected() {
             self.channel = None;
@@ -228,9 +232,8 @@ fn runs(messages: Vec<Prepared>) -> Vec<Vec<Prepared>> {
     runs
 }
 
-/// Sends without waiting for confirmations; stops at the first failure and gives it back.
-async fn send(channel: &Channel, run: Vec<Prepared>) -> (Vec<Sent>, Option<Error>) {
-    let mut sent = Vec::with_capacity(run.len());
+/// Sends without waiting for confirmations; stops at the first failure. What was sent by then is in `sent`.
+async fn send(channel: &Channel, run: Vec<Prepared>, sent: &mut Vec<Sent>) -> Result<()> {
     let options = BasicPublishOptions {
         mandatory: true,
         ..BasicPublishOptions::default()
@@ -243,16 +246,15 @@ async fn send(channel: &Channel, run: Vec<Prepared>) -> (Vec<Sent>, Option<Error
             &message.body,
             message.properties,
         );
-        match timeout(CONFIRM, publishing).await {
-            Ok(Ok(confirm)) => sent.push(Sent {
-                index: message.index,
-                confirm,
-            }),
-            Ok(Err(error)) => return (sent, Some(error::of(OPERATION, &error))),
-            Err(_) => return (sent, Some(unanswered())),
-        }
+        let confirm = publishing
+            .await
+            .map_err(|error| error::of(OPERATION, &error))?;
+        sent.push(Sent {
+            index: message.index,
+            confirm,
+        });
     }
-    (sent, None)
+    Ok(())
 }
 
 async fn collect(sent: Vec<Sent>, answers: &mut [Option<Result<Receipt>>]) {

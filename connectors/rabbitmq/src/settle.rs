@@ -62,7 +62,7 @@ impl Inner {
                 .map(|tag| tag.and(Err(error.clone())))
                 .collect();
         }
-        state.forget(&tags);
+        state.forget(locks, &tags);
         found.into_iter().map(|tag| tag.map(|_| ())).collect()
     }
 
@@ -252,10 +252,20 @@ impl State {
         )
     }
 
-    fn forget(&mut self, tags: &BTreeSet<u64>) {
-        self.held.retain(|tag| !tags.contains(tag));
-        self.locks
-            .retain(|_, tag| tag.is_none_or(|tag| !tags.contains(&tag)));
+    /// Touches only what was settled: a replay settles a large look in many batches.
+    fn forget(&mut self, locks: &[Lock], tags: &BTreeSet<u64>) {
+        for tag in tags {
+            self.held.remove(tag);
+        }
+        for lock in locks {
+            if self
+                .locks
+                .get(lock)
+                .is_some_and(|tag| tag.is_some_and(|tag| tags.contains(&tag)))
+            {
+                self.locks.remove(lock);
+            }
+        }
     }
 }
 

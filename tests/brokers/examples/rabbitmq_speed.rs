@@ -1,4 +1,4 @@
-//! Looking at and replaying messages of 1 KiB on a classic queue of RabbitMQ 4.3, beside a bare lapin consumer and beside a shovel on the same
+//! Looking at and replaying messages of 1 KiB on a classic and a quorum queue of RabbitMQ 4.3, beside a bare lapin consumer and beside a shovel on the same
 //! queue, in one run. `rabbitmq_speed [MESSAGES]`, with the broker of `tests/brokers/with rabbitmq-4.3 -- …`.
 //!
 //! Each look holds everything and gives it back; `dlo` also reads deaths, groups, and keeps the messages in its store. A replay
@@ -38,14 +38,16 @@ async fn main() -> Result<()> {
         .nth(1)
         .map_or(Ok(100_000), |text| text.parse())?;
     let stage = Stage::on("4.3").await?;
-    let (kind, dead, target) = ("classic", "speed.dlq", "speed");
-    stage.queue(dead, kind, &[]).await?;
-    stage.queue(target, kind, &[]).await?;
-    fill(&stage, dead, count).await?;
-    looks(&stage, kind, dead, count).await?;
-    replays(&stage, kind, dead, target, count).await?;
-    stage.delete(dead).await?;
-    stage.delete(target).await?;
+    let (dead, target) = ("speed.dlq", "speed");
+    for kind in ["classic", "quorum"] {
+        stage.queue(dead, kind, &[]).await?;
+        stage.queue(target, kind, &[]).await?;
+        fill(&stage, dead, count).await?;
+        looks(&stage, kind, dead, count).await?;
+        replays(&stage, kind, dead, target, count).await?;
+        stage.delete(dead).await?;
+        stage.delete(target).await?;
+    }
     Ok(())
 }
 
@@ -102,11 +104,13 @@ async fn bare_look(stage: &Stage, queue: &str, count: usize) -> Result<Duration>
     let started = Instant::now();
     let mut held = Vec::with_capacity(count);
     while held.len() < count {
-        // A window, cancel, the next: what a look must do to keep the order.
+        // A window, cancel, the next: what a look must do to keep the order. To a quorum queue a consumer with the tag of a
+        // cancelled one is the same consumer, whose prefetch is used up.
+        let tag = format!("bare {}", held.len());
         let mut consumer = channel
             .basic_consume(
                 queue.into(),
-                "bare".into(),
+                tag.as_str().into(),
                 BasicConsumeOptions::default(),
                 FieldTable::default(),
             )
@@ -116,7 +120,7 @@ async fn bare_look(stage: &Stage, queue: &str, count: usize) -> Result<Duration>
             held.push(consumer.next().await.context("the consumer ended")??);
         }
         channel
-            .basic_cancel("bare".into(), BasicCancelOptions::default())
+            .basic_cancel(tag.as_str().into(), BasicCancelOptions::default())
             .await?;
     }
     let took = started.elapsed();
@@ -135,23 +139,32 @@ async fn bare_look(stage: &Stage, queue: &str, count: usize) -> Result<Duration>
 }
 
 async fn replays(stage: &Stage, kind: &str, dead: &str, target: &str, count: usize) -> Result<()> {
-    let (mut shovel, mut ours) = (Vec::new(), Vec::new());
+    let (mut shovel, mut ours, mut alone) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let mut engine = Engine::start(stage).await?;
         let started = Instant::now();
         let look = engine.look(dead, count).await?;
-        engine.replay(&look, target).await?;
+        alone.push(engine.replay(&look, target).await?);
         ours.push(started.elapsed());
         engine.close(&look).await?;
         stage.await_count(target, count as u64).await?;
         shovel.push(time_shovel(stage, target, dead, count).await?);
     }
+    let shovel = median(shovel);
     say(
         kind,
-        "replay (look included)",
+        "replay, with look and plan",
         "shovel",
-        median(shovel),
+        shovel,
         median(ours),
+        count,
+    );
+    say(
+        kind,
+        "replay, the run alone",
+        "shovel",
+        shovel,
+        median(alone),
         count,
     );
     Ok(())
@@ -261,7 +274,8 @@ impl Engine {
         Ok(opened)
     }
 
-    async fn replay(&mut self, look: &LookOpened, target: &str) -> Result<()> {
+    /// Plans and runs, and gives the time that the run took.
+    async fn replay(&mut self, look: &LookOpened, target: &str) -> Result<Duration> {
         let replay = ReplayAsk {
             route: Route::To(format!("queue:{target}")),
             ..ReplayAsk::default()
@@ -286,7 +300,9 @@ impl Engine {
             why: "benchmark".to_owned(),
             answers,
         };
-        finish(&mut self.handle, Ask::Run(run)).await.map(drop)
+        let started = Instant::now();
+        finish(&mut self.handle, Ask::Run(run)).await?;
+        Ok(started.elapsed())
     }
 
     async fn close(mut self, look: &LookOpened) -> Result<()> {

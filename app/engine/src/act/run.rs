@@ -10,6 +10,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
+    iter::Peekable,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -38,6 +39,8 @@ use crate::{
 
 /// Messages journalled, published and settled together when no rate is asked for.
 const BATCH: usize = 1000;
+/// A batch of large messages ends earlier: several of them are in memory and on the wire at a time.
+const BATCH_BYTES: usize = 16 << 20;
 /// Batches that may wait between two stages.
 const AHEAD: usize = 2;
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -307,9 +310,9 @@ impl Run {
             .map_or(BATCH, |rate| (rate as usize / 5).clamp(1, BATCH));
         let started = Instant::now();
         let mut sent = 0usize;
-        let mut items = items.into_iter();
+        let mut items = items.into_iter().peekable();
         loop {
-            let batch: Batch = items.by_ref().take(size).collect();
+            let batch = next_batch(&mut items, size);
             if batch.is_empty() {
                 return Ok(());
             }
@@ -489,6 +492,28 @@ impl Run {
             .await
             .map_err(journal_error)
     }
+}
+
+/// The next messages, up to a number and to a size; at least one while there is one.
+fn next_batch(items: &mut Peekable<impl Iterator<Item = Item>>, most: usize) -> Batch {
+    let (mut batch, mut bytes) = (Batch::new(), 0);
+    while batch.len() < most {
+        let fits = |item: &Item| batch.is_empty() || bytes + size(item) <= BATCH_BYTES;
+        let Some(item) = items.next_if(fits) else {
+            break;
+        };
+        bytes += size(&item);
+        batch.push(item);
+    }
+    batch
+}
+
+fn size(item: &Item) -> usize {
+    item.outgoing
+        .message
+        .body
+        .as_ref()
+        .map_or(0, |body| body.len())
 }
 
 fn ended_early(error: tokio::task::JoinError) -> Error {

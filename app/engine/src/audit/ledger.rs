@@ -181,8 +181,17 @@ impl AuditLog {
         &self,
         of: Vec<Fingerprint>,
     ) -> Result<Vec<Vec<EarlierReplay>>, AuditError> {
-        self.read(move |connection| of.iter().map(|one| earlier(connection, one)).collect())
-            .await
+        self.read(move |connection| {
+            // One transaction, or else SQLite locks and unlocks the file for each message.
+            let snapshot = connection.unchecked_transaction()?;
+            let known = known_hashes(&snapshot, &of)?;
+            let of = of.iter().map(|one| match known.contains(&one.sha256) {
+                true => earlier(&snapshot, one),
+                false => Ok(Vec::new()),
+            });
+            of.collect()
+        })
+        .await
     }
 
     /// What these replay ids, found in headers, stand for. Ids of another journal, and text that is
@@ -236,9 +245,35 @@ const REPLAYS: &str =
     JOIN entry AS newest ON newest.id =
       (SELECT max(id) FROM entry WHERE run_id = intent.run_id AND seq = intent.seq)";
 
+/// Those of the hashes that the journal may have seen. Mostly there are none, and one statement finds that out for all.
+fn known_hashes(
+    connection: &Connection,
+    of: &[Fingerprint],
+) -> Result<HashSet<String>, AuditError> {
+    let asked: HashSet<i64> = of
+        .iter()
+        .map(|one| entry::sha256_key(&one.sha256))
+        .collect();
+    let asked = serde_json::to_string(&asked).unwrap_or_default();
+    let mut find = connection.prepare_cached(
+        "SELECT value FROM json_each(?1) WHERE EXISTS
+           (SELECT 1 FROM entry WHERE sha256_key IS NOT NULL AND sha256_key = value)",
+    )?;
+    let found = find.query_map([asked], |row| row.get::<_, i64>(0))?;
+    let found: HashSet<i64> = found.collect::<rusqlite::Result<_>>()?;
+    let is_known = |one: &&Fingerprint| found.contains(&entry::sha256_key(&one.sha256));
+    Ok(of
+        .iter()
+        .filter(is_known)
+        .map(|one| one.sha256.clone())
+        .collect())
+}
+
+/// `IS NOT NULL` tells SQLite that the partial index serves; else it looks at the bound value and prepares the statement anew
+/// for each message.
 fn earlier(connection: &Connection, of: &Fingerprint) -> Result<Vec<EarlierReplay>, AuditError> {
     let mut find = connection.prepare_cached(&format!(
-        "{REPLAYS} WHERE intent.sha256_key = ?4 AND intent.sha256 = ?1 AND run.destination = ?2 AND run.profile = ?3
+        "{REPLAYS} WHERE intent.sha256_key IS NOT NULL AND intent.sha256_key = ?4 AND intent.sha256 = ?1 AND run.destination = ?2 AND run.profile = ?3
          AND run.act = 'replay' AND newest.outcome NOT IN ('planned', 'skipped')
          ORDER BY intent.id DESC LIMIT 20"
     ))?;
