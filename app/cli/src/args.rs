@@ -160,6 +160,9 @@ pub struct Look {
     /// Decode by this recipe, for example gzip+json.
     #[arg(long, value_name = "RECIPE")]
     pub decode_as: Option<String>,
+    /// Also fetch what a message only points to: a body in S3, a Kafka record.
+    #[arg(long)]
+    pub pointed: bool,
     /// Also messages that are resolved.
     #[arg(long)]
     pub resolved: bool,

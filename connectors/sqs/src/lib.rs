@@ -6,7 +6,8 @@
 //!
 //! The files, in the order of a message's way: `config` and `session` connect, `queue` holds a queue's facts, `list` finds
 //! queues, `cost` and `look` look, `held` remembers what is held, `delivery` and `attributes` translate, `settle` removes and
-//! gives back, `check` and `publish` send, `redrive` moves and purges on AWS's side, `error` says what went wrong.
+//! gives back, `check` and `publish` send, `redrive` moves and purges on AWS's side, `s3` fetches bodies that lie
+//! there, `error` says what went wrong.
 //!
 //! AWS's documentation is followed where the test servers differ from it.
 
@@ -25,6 +26,7 @@ mod memory;
 mod publish;
 mod queue;
 mod redrive;
+mod s3;
 mod session;
 mod settle;
 

@@ -609,7 +609,8 @@ fn cut_groups(groups: &BTreeMap<String, usize>, behind: Option<u64>) -> Option<S
     }
     Some(format!(
         "About {behind} messages wait behind the ones held. SQS hands out no more of a group while its first ones are held, so \
-         these groups may be cut: {}.",
+         these groups may be cut: {}. Replay or discard these and look again for the next; `dlo replay --all` and \
+         `dlo discard --all` go on by themselves.",
         names.join(", ")
     ))
 }

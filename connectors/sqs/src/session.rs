@@ -29,6 +29,7 @@ use crate::{
     publish::{self, Entry},
     queue::{Queue, account_in_arn, name_in_arn, name_in_url},
     redrive,
+    s3::{self, S3},
 };
 
 /// A person learns within this time what is wrong.
@@ -41,6 +42,7 @@ const METRIC: Duration = Duration::from_secs(3);
 pub(crate) struct Shared {
     pub client: Client,
     pub memory: Memory,
+    s3: S3,
     cloudwatch: Option<aws_sdk_cloudwatch::Client>,
     metrics_refused: AtomicBool,
 }
@@ -74,11 +76,7 @@ async fn open(settings: &Settings) -> Result<SqsSession> {
     if let Some(endpoint) = &settings.endpoint {
         sqs = sqs.endpoint_url(endpoint);
     }
-    // An endpoint of somebody's own has no CloudWatch, and its queues must not be asked of AWS.
-    let cloudwatch = settings
-        .endpoint
-        .is_none()
-        .then(|| aws_sdk_cloudwatch::Client::new(&config));
+    let cloudwatch = has_cloudwatch(settings).then(|| aws_sdk_cloudwatch::Client::new(&config));
     let client = Client::from_conf(sqs.build());
     let listing = test(&client).await?;
     let mut server = ServerInfo {
@@ -106,6 +104,7 @@ async fn open(settings: &Settings) -> Result<SqsSession> {
     let shared = Shared {
         client,
         memory: Memory::default(),
+        s3: S3::new(settings, &config),
         cloudwatch,
         metrics_refused: AtomicBool::new(false),
     };
@@ -114,6 +113,14 @@ async fn open(settings: &Settings) -> Result<SqsSession> {
         server,
         looks: Mutex::default(),
     })
+}
+
+/// Whether CloudWatch knows the queues. An endpoint of somebody's own has none unless one is named as the SDK wants it, and its
+/// queues must not be asked of AWS; an endpoint of AWS in somebody's own network has.
+/// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>
+fn has_cloudwatch(settings: &Settings) -> bool {
+    settings.endpoint.as_deref().is_none_or(s3::is_aws)
+        || std::env::var_os("AWS_ENDPOINT_URL_CLOUDWATCH").is_some()
 }
 
 /// Lists one queue. Who may not list queues is known to AWS all the same, and may work with a queue by its name.
@@ -267,16 +274,24 @@ impl Session for SqsSession {
         Ok(Arc::new(look))
     }
 
+    /// SQS cannot find a message by its id. A bucket `s3://NAME` is readable by object key, for the bodies that lie there.
     async fn fetch(
         &self,
-        _: &Address,
-        _: &[Position],
+        at: &Address,
+        positions: &[Position],
         _: Isolation,
     ) -> Result<Vec<Option<Delivery>>> {
-        unsupported(
-            "read single messages again",
-            "SQS cannot find a message by its id; look at the queue instead",
-        )
+        let Some(bucket) = at.name.strip_prefix("s3://") else {
+            return unsupported(
+                "read single messages again",
+                "SQS cannot find a message by its id; look at the queue instead",
+            );
+        };
+        let mut found = Vec::with_capacity(positions.len());
+        for position in positions {
+            found.push(self.shared.s3.get(bucket, &position.to_string()).await?);
+        }
+        Ok(found)
     }
 
     async fn routes(&self, to: &Target) -> Result<Routes> {

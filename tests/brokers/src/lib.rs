@@ -3,6 +3,7 @@
 
 pub mod engine;
 pub mod kafka;
+pub mod localstack;
 pub mod rabbit;
 pub mod sqs;
 

@@ -52,8 +52,10 @@ async fn an_s3_pointer_and_its_size_stay_together() -> Result<()> {
     let stage = Stage::on(LOCALSTACK)?;
     let (source, dead) = stage.create_pair(&unique("pointer"), 5).await?;
     let bucket = unique("bucket");
-    put(&stage, &bucket, &[]).await?;
-    put(&stage, &format!("{bucket}/body"), &vec![b'x'; 3_000_000]).await?;
+    stage.put_object(&bucket, None).await?;
+    stage
+        .put_object(&bucket, Some(("body", &vec![b'x'; 3_000_000])))
+        .await?;
     let mut message = plain(&format!(
         r#"["software.amazon.payloadoffloading.PayloadS3Pointer",{{"s3BucketName":"{bucket}","s3Key":"body"}}]"#
     ));
@@ -85,82 +87,43 @@ fn inner() -> Message {
 /// A queue pair whose dead-letter queue holds what a subscription to a missing queue could not deliver.
 async fn undelivered(stage: &Stage, raw: &str) -> Result<(String, String)> {
     let (source, dead) = stage.create_pair(&unique("sns"), 5).await?;
-    let topic = sns(stage, &[("Action", "CreateTopic"), ("Name", &source)]).await?;
+    let topic = stage
+        .query("sns", &[("Action", "CreateTopic"), ("Name", &source)])
+        .await?;
     let topic = between(&topic, "<TopicArn>", "</TopicArn>")?;
     let arn = |queue: &str| format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}");
     let policy = format!(r#"{{"deadLetterTargetArn":"{}"}}"#, arn(&dead));
-    sns(
-        stage,
-        &[
-            ("Action", "Subscribe"),
-            ("TopicArn", topic),
-            ("Protocol", "sqs"),
-            ("Endpoint", &arn(&unique("gone"))),
-            ("Attributes.entry.1.key", "RedrivePolicy"),
-            ("Attributes.entry.1.value", &policy),
-            ("Attributes.entry.2.key", "RawMessageDelivery"),
-            ("Attributes.entry.2.value", raw),
-        ],
-    )
-    .await?;
-    sns(
-        stage,
-        &[
-            ("Action", "Publish"),
-            ("TopicArn", topic),
-            ("Message", r#"{"order":7}"#),
-            ("Subject", "orders"),
-            ("MessageAttributes.entry.1.Name", "kind"),
-            ("MessageAttributes.entry.1.Value.DataType", "String"),
-            ("MessageAttributes.entry.1.Value.StringValue", "refund"),
-        ],
-    )
-    .await?;
+    stage
+        .query(
+            "sns",
+            &[
+                ("Action", "Subscribe"),
+                ("TopicArn", topic),
+                ("Protocol", "sqs"),
+                ("Endpoint", &arn(&unique("gone"))),
+                ("Attributes.entry.1.key", "RedrivePolicy"),
+                ("Attributes.entry.1.value", &policy),
+                ("Attributes.entry.2.key", "RawMessageDelivery"),
+                ("Attributes.entry.2.value", raw),
+            ],
+        )
+        .await?;
+    stage
+        .query(
+            "sns",
+            &[
+                ("Action", "Publish"),
+                ("TopicArn", topic),
+                ("Message", r#"{"order":7}"#),
+                ("Subject", "orders"),
+                ("MessageAttributes.entry.1.Name", "kind"),
+                ("MessageAttributes.entry.1.Value.DataType", "String"),
+                ("MessageAttributes.entry.1.Value.StringValue", "refund"),
+            ],
+        )
+        .await?;
     stage.wait_visible(&dead, 1).await?;
     Ok((source, dead))
-}
-
-async fn sns(stage: &Stage, form: &[(&str, &str)]) -> Result<String> {
-    let mut body = url::form_urlencoded::Serializer::new(String::new());
-    body.extend_pairs(form);
-    let request = reqwest::Client::builder()
-        .no_proxy()
-        .build()?
-        .post(endpoint(stage)?);
-    let answer = request
-        .header("authorization", signed("sns"))
-        .header("content-type", "application/x-www-form-urlencoded")
-        .body(body.finish())
-        .send()
-        .await?;
-    Ok(answer.error_for_status()?.text().await?)
-}
-
-async fn put(stage: &Stage, path: &str, bytes: &[u8]) -> Result<()> {
-    let request = reqwest::Client::builder()
-        .no_proxy()
-        .build()?
-        .put(format!("{}/{path}", endpoint(stage)?));
-    let answer = request
-        .header("authorization", signed("s3"))
-        .body(bytes.to_vec())
-        .send()
-        .await?;
-    answer.error_for_status()?;
-    Ok(())
-}
-
-fn endpoint(stage: &Stage) -> Result<&str> {
-    Ok(stage.url.split_once("endpoint=").context("no endpoint")?.1)
-}
-
-/// LocalStack reads from it which service and region are meant, and checks no signature. S3 wants a bucket's region named in its
-/// creation unless it is us-east-1.
-fn signed(service: &str) -> String {
-    let region = if service == "s3" { "us-east-1" } else { REGION };
-    format!(
-        "AWS4-HMAC-SHA256 Credential=test/20260101/{region}/{service}/aws4_request, SignedHeaders=host, Signature=0"
-    )
 }
 
 fn between<'a>(text: &'a str, from: &str, to: &str) -> Result<&'a str> {

@@ -12,7 +12,7 @@ use dlo_engine::{
 use serde_json::{Map, json};
 
 use super::{
-    json,
+    json, rounds,
     selection::{Default, look_ask, selection},
 };
 use crate::{
@@ -78,7 +78,11 @@ pub async fn act_on(
     consent: &Consent,
     json: bool,
 ) -> Result<u8> {
+    if rounds::needed(connected, address, &task) {
+        return rounds::act(client, connected, address, task, consent, json).await;
+    }
     let looked = client.look(connected, address, task.look, |_| ()).await?;
+    looked.progress.notes.iter().for_each(|note| remark(note));
     // A move by the broker gives the look back before it begins, so that what was held is moved too.
     let gives_back = matches!(task.act, Act::Redrive { .. });
     let plan = PlanAsk {
@@ -86,7 +90,7 @@ pub async fn act_on(
         selection: task.selection,
         act: task.act,
     };
-    let outcome = plan_and_run(client, plan, consent, json).await;
+    let outcome = once(client, plan, consent, json).await;
     let closed = client.close(&looked).await;
     let code = outcome?;
     match closed {
@@ -95,12 +99,26 @@ pub async fn act_on(
     }
 }
 
-async fn plan_and_run(
+async fn once(client: &mut Client, ask: PlanAsk, consent: &Consent, json: bool) -> Result<u8> {
+    let (plan, ran) = plan_and_run(client, ask, consent).await?;
+    let mut out = Out::new(json);
+    let Some((report, outcome)) = ran else {
+        print_plan(&mut out, &plan, None);
+        out.flush();
+        return Ok(exit::DONE);
+    };
+    finish(out, report, outcome)
+}
+
+/// The report of a run, and how its task ended.
+pub type Ran = (Option<Arc<RunReport>>, Result<()>);
+
+/// Plans, and runs the plan unless it is a dry run.
+pub async fn plan_and_run(
     client: &mut Client,
     ask: PlanAsk,
     consent: &Consent,
-    json: bool,
-) -> Result<u8> {
+) -> Result<(Arc<Plan>, Option<Ran>)> {
     let pick = |news| {
         if let News::Planned(plan) = news {
             Some(plan)
@@ -109,11 +127,8 @@ async fn plan_and_run(
         }
     };
     let plan = client.ask_for(Ask::Plan(ask), pick).await?;
-    let mut out = Out::new(json);
     if consent.dry_run {
-        print_plan(&mut out, &plan);
-        out.flush();
-        return Ok(exit::DONE);
+        return Ok((plan, None));
     }
     for finding in plan
         .findings
@@ -127,8 +142,8 @@ async fn plan_and_run(
         why: consent.reason.clone(),
         answers: answers(consent),
     };
-    let (report, outcome) = follow_run(client, Ask::Run(run)).await;
-    finish(out, report, outcome)
+    let ran = follow_run(client, Ask::Run(run)).await;
+    Ok((plan, Some(ran)))
 }
 
 pub fn answers(consent: &Consent) -> Answers {
@@ -140,7 +155,7 @@ pub fn answers(consent: &Consent) -> Answers {
 }
 
 /// Carries out something that ends with a report.
-pub async fn follow_run(client: &mut Client, ask: Ask) -> (Option<Arc<RunReport>>, Result<()>) {
+pub async fn follow_run(client: &mut Client, ask: Ask) -> Ran {
     let mut report = None;
     let bar = crate::progress::Progress::new();
     let outcome = client
@@ -161,28 +176,37 @@ pub fn finish(mut out: Out, report: Option<Arc<RunReport>>, outcome: Result<()>)
     };
     print_report(&mut out, &report);
     out.flush();
-    let good = ["settled", "restored", "resolved"];
-    let all = report
-        .messages
-        .iter()
-        .all(|message| good.contains(&message.outcome.as_str()));
-    let complete = all && report.messages.len() as u64 >= report.run.total;
     match outcome {
         Err(error) => {
             crate::out::complain(&error);
             Ok(exit::PARTLY)
         }
-        Ok(()) if complete => Ok(exit::DONE),
+        Ok(()) if is_complete(&report) => Ok(exit::DONE),
         Ok(()) => Ok(exit::PARTLY),
     }
 }
 
-fn print_report(out: &mut Out, report: &RunReport) {
+/// Whether every message of the run came to a good end.
+pub fn is_complete(report: &RunReport) -> bool {
+    let good = ["settled", "restored", "resolved"];
+    let all = report
+        .messages
+        .iter()
+        .all(|message| good.contains(&message.outcome.as_str()));
+    all && report.messages.len() as u64 >= report.run.total
+}
+
+/// One JSON object for each message of a run.
+pub fn print_messages(out: &mut Out, report: &RunReport) {
+    report
+        .messages
+        .iter()
+        .for_each(|message| out.object(&json::run_message(&report.run.run, message)));
+}
+
+pub fn print_report(out: &mut Out, report: &RunReport) {
     if out.json {
-        report
-            .messages
-            .iter()
-            .for_each(|message| out.object(&json::run_message(&report.run.run, message)));
+        print_messages(out, report);
         let mut summary: Map<_, _> = report
             .run
             .outcomes
@@ -228,7 +252,8 @@ fn print_report(out: &mut Out, report: &RunReport) {
     report.notes.iter().for_each(|note| out.line(note));
 }
 
-fn print_plan(out: &mut Out, plan: &Plan) {
+/// Prints a plan. `goes_on` says what follows after it.
+pub fn print_plan(out: &mut Out, plan: &Plan, goes_on: Option<&str>) {
     if out.json {
         for message in plan.messages.iter() {
             out.object(&json!({
@@ -249,7 +274,7 @@ fn print_plan(out: &mut Out, plan: &Plan) {
             })
             .collect();
         out.object(&json!({"summary": {
-            "planned": plan.messages.len(), "targets": plan.targets, "findings": findings, "steps": plan.steps, "engine": plan.engine,
+            "planned": plan.messages.len(), "targets": plan.targets, "findings": findings, "steps": plan.steps, "engine": plan.engine, "goes_on": goes_on,
         }}));
         return;
     }
@@ -262,6 +287,9 @@ fn print_plan(out: &mut Out, plan: &Plan) {
     plan.steps
         .iter()
         .for_each(|step| out.line(&format!("  - {step}")));
+    if let Some(goes_on) = goes_on {
+        out.line(&format!("  - {goes_on}"));
+    }
     plan.targets
         .iter()
         .for_each(|(target, count)| out.line(&format!("  {count} to {target}")));

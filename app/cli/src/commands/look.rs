@@ -35,6 +35,7 @@ pub async fn run(client: &mut Client, args: Look) -> Result<u8> {
     let at_once = matches!(chosen, Selection::All | Selection::First(_))
         && !args.decode
         && args.decode_as.is_none()
+        && !args.pointed
         && !args.groups;
     let context = Context {
         broker: &connected.broker,
@@ -246,6 +247,9 @@ async fn print_selected(
             None
         };
         print_row(out, view, *row, context, opened.as_deref());
+        if args.pointed {
+            super::pointed::print(client, out, looked, *row).await?;
+        }
     }
     Ok(rows.len() as u64)
 }

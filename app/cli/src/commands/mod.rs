@@ -6,10 +6,12 @@ mod export;
 mod json;
 mod list;
 mod look;
+mod pointed;
 mod profile;
 mod redrive;
 mod replay;
 mod restore;
+mod rounds;
 mod runs;
 mod selection;
 

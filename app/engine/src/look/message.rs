@@ -47,21 +47,21 @@ pub async fn open(
     Ok(())
 }
 
-/// The record behind a dead letter that only says where it is.
+/// The record or the object behind a dead letter that only says where it is.
 pub async fn follow(shared: &Arc<Shared>, reporter: &Reporter, id: LookId, row: u32) -> Result<()> {
     let look = shared.look(id)?;
     let delivery = delivery(&look, row)?;
     let death = dead_letter::read(&delivery, &look.connection.headers);
-    let place = death.as_ref().and_then(record_place);
-    let Some((topic, partition, offset)) = place else {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            "follow the pointer",
-            "this dead letter names no record to read",
-        )
-        .advise("Its Why tab shows what it points to."));
+    let (target, note) = match s3_place(&delivery, death.as_ref()) {
+        Some((bucket, key)) => fetch_object(&look, bucket.as_deref(), &key).await?,
+        None => {
+            let (topic, partition, offset) = death
+                .as_ref()
+                .and_then(record_place)
+                .ok_or_else(names_no_record)?;
+            fetch(&look, &topic, partition, offset).await?
+        }
     };
-    let (target, note) = fetch(&look, &topic, partition, offset).await?;
     reporter
         .tell(News::Pointed {
             look: id,
@@ -71,6 +71,85 @@ pub async fn follow(shared: &Arc<Shared>, reporter: &Reporter, id: LookId, row: 
         })
         .await;
     Ok(())
+}
+
+fn names_no_record() -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        "follow the pointer",
+        "this dead letter names no record to read",
+    )
+    .advise("Its Why tab shows what it points to.")
+}
+
+/// Bucket and key of the body that lies in S3.
+fn s3_place(
+    delivery: &Delivery,
+    death: Option<&dead_letter::Death>,
+) -> Option<(Option<String>, String)> {
+    let pointer = death
+        .and_then(|death| death.pointer.clone())
+        .or_else(|| dead_letter::pointer(delivery));
+    match pointer {
+        Some(Pointer::S3 { bucket, key, .. }) => Some((bucket, key)),
+        _ => None,
+    }
+}
+
+/// The body in S3, by the connection's own credentials. What may not be read is said, and is no failure.
+async fn fetch_object(
+    look: &OpenLook,
+    bucket: Option<&str>,
+    key: &str,
+) -> Result<(Option<Delivery>, String)> {
+    let Some(bucket) = bucket else {
+        let note = format!(
+            "The message names the S3 key {key} but no bucket; the sender's configuration knows it."
+        );
+        return Ok((None, note));
+    };
+    let place = format!("s3://{bucket}");
+    let position = Position::Id { id: key.to_owned() };
+    let session = &look.connection.session;
+    let found = session
+        .fetch(
+            &Address::queue(&place),
+            &[position],
+            Isolation::ReadUncommitted,
+        )
+        .await;
+    let found = match found {
+        Ok(found) => found.into_iter().next().flatten(),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return Ok((None, error.to_string()));
+        }
+        Err(error) => return Err(error),
+    };
+    let note = match &found {
+        Some(found) => object_note(&place, key, found),
+        None => format!(
+            "{place}/{key} is no longer there: it was deleted, or its bucket's lifecycle took it."
+        ),
+    };
+    Ok((found, note))
+}
+
+/// What was fetched, and how much of it.
+fn object_note(place: &str, key: &str, found: &Delivery) -> String {
+    let read = found
+        .message
+        .body
+        .as_ref()
+        .map_or(0, |body| body.len() as u64);
+    let size = found
+        .fact("size")
+        .and_then(|size| size.parse().ok())
+        .unwrap_or(read);
+    if read < size {
+        format!("The first {read} of {size} bytes of {place}/{key}, as it is now.")
+    } else {
+        format!("{place}/{key}, {size} bytes, as it is now.")
+    }
 }
 
 /// Where the record is that a death points to, or that it was copied from.
