@@ -1,6 +1,6 @@
 //! The journal as the window and the command line see it: audit lines, runs, saved copies.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use dlo_core::{Error, ErrorKind, Millis, Position, Result};
 use jiff::Timestamp;
@@ -74,21 +74,34 @@ pub fn run_summary(summary: audit::RunSummary) -> RunSummary {
         state: run.state.to_string(),
         crashed: summary.crashed,
         total: run.total,
-        outcomes: summary
-            .outcomes
-            .into_iter()
-            .map(|(outcome, count)| (outcome.to_string(), count))
-            .collect(),
+        outcomes: outcomes(summary.outcomes, summary.crashed),
     }
 }
 
-pub fn run_message(message: audit::RunMessage) -> RunMessage {
+/// Counts by the words that a person reads.
+fn outcomes(counts: audit::Outcomes, crashed: bool) -> BTreeMap<String, u64> {
+    let mut words = BTreeMap::new();
+    for (outcome, count) in counts {
+        *words.entry(word(outcome, crashed)).or_default() += count;
+    }
+    words
+}
+
+/// What was under way when a process died may have happened or not, and is called so.
+fn word(outcome: audit::Outcome, crashed: bool) -> String {
+    if crashed && outcome.stage() == audit::Stage::Unknown {
+        return audit::Outcome::Unknown.to_string();
+    }
+    outcome.to_string()
+}
+
+fn run_message(message: audit::RunMessage, crashed: bool) -> RunMessage {
     RunMessage {
         sequence: message.seq,
         position: position(&message.position),
         sha256: message.sha256,
         target: message.target,
-        outcome: message.outcome.to_string(),
+        outcome: word(message.outcome, crashed),
         detail: message.detail,
     }
 }
@@ -233,10 +246,11 @@ pub async fn whole_run(shared: &Shared, run: &RunId) -> Result<(RunSummary, Vec<
         .messages(run, MessageFilter::default())
         .await
         .map_err(journal_error)?;
-    Ok((
-        run_summary(summary),
-        messages.into_iter().map(run_message).collect(),
-    ))
+    let crashed = summary.crashed;
+    let messages = messages
+        .into_iter()
+        .map(|message| run_message(message, crashed));
+    Ok((run_summary(summary), messages.collect()))
 }
 
 pub async fn resolve_unknown(

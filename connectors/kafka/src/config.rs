@@ -141,8 +141,10 @@ impl Settings {
     }
 
     /// A client that reads assigned partitions.
-    pub(crate) fn reading(&self, isolation: Isolation) -> ClientConfig {
+    pub(crate) fn reading(&self, isolation: Isolation, queues: usize) -> ClientConfig {
         let mut config = self.base();
+        // The bound is one of each queue.
+        let kbytes = (65_536 / queues.max(1)).max(2048);
         config
             .set("isolation.level", level(isolation))
             // librdkafka asks for a group name; without subscription and commits the broker makes no group of it.
@@ -152,7 +154,7 @@ impl Settings {
             .set("enable.partition.eof", "true")
             .set("auto.offset.reset", "earliest")
             .set("max.poll.interval.ms", "86400000")
-            .set("queued.max.messages.kbytes", "65536")
+            .set("queued.max.messages.kbytes", kbytes.to_string())
             .set("fetch.wait.max.ms", "100")
             .set("fetch.error.backoff.ms", "100")
             .set("receive.message.max.bytes", "1000000000");

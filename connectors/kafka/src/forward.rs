@@ -1,6 +1,6 @@
-//! Reading forward: from the beginning, from offsets, from a time, and the live tail.
+//! Reading forward as records come: what a range of offsets is, and the live tail.
 
-use std::{collections::BTreeMap, ops::ControlFlow, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use dlo_core::Result;
 use rdkafka::Message;
@@ -62,61 +62,6 @@ impl Range {
         self.next = self.end;
         rest
     }
-}
-
-/// Reads ranges to their ends, each partition in its order, the partitions as they come.
-pub(crate) fn read(
-    reader: &Reader,
-    topic: &str,
-    ranges: Vec<Range>,
-    sink: &mut Sink,
-) -> Result<()> {
-    let mut open: BTreeMap<i32, Range> = ranges
-        .into_iter()
-        .filter(|range| !range.is_empty())
-        .map(|range| (range.partition, range))
-        .collect();
-    if open.is_empty() {
-        return Ok(());
-    }
-    let starts: Vec<_> = open
-        .values()
-        .map(|range| (range.partition, range.next))
-        .collect();
-    reader.assign(topic, &starts)?;
-    while !open.is_empty() && sink.wanted().is_continue() {
-        let wait = if sink.is_empty() { 100 } else { 2 };
-        let flow = match reader.next(Duration::from_millis(wait), Silence::Suspicious)? {
-            Event::Record(message) => {
-                let partition = message.partition();
-                let Some(range) = open.get_mut(&partition) else {
-                    continue;
-                };
-                let (gaps, delivery) = match range.pass(message.offset()) {
-                    Step::Before => continue,
-                    Step::Inside { gaps } => (gaps, Some(record::delivery(&message))),
-                    Step::Behind { gaps } => (gaps, None),
-                };
-                if range.is_empty() {
-                    open.remove(&partition);
-                    reader.pause(topic, partition);
-                }
-                sink.gap(gaps);
-                delivery.map_or(ControlFlow::Continue(()), |delivery| sink.put(delivery))
-            }
-            Event::End(partition) => {
-                if let Some(mut range) = open.remove(&partition) {
-                    sink.gap(range.finish());
-                }
-                ControlFlow::Continue(())
-            }
-            Event::Quiet => sink.flush(),
-        };
-        if flow.is_break() {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// Follows partitions from these offsets on, until nobody wants more.

@@ -18,6 +18,7 @@ mod groups;
 mod look;
 mod metadata;
 mod newest;
+mod oldest;
 mod plan;
 mod probe;
 mod properties;

@@ -16,7 +16,7 @@ use crate::{
     forward::{self, Range},
     look::{KafkaLook, Opening, Sink},
     metadata::{self, Part, Which},
-    newest,
+    newest, oldest,
     reader::Reader,
 };
 
@@ -31,6 +31,16 @@ enum Reading {
     Places(Vec<Place>, BTreeMap<i32, (i64, i64)>),
 }
 
+impl Reading {
+    /// How many partitions are read from a queue of their own.
+    fn queues(&self) -> usize {
+        match self {
+            Self::Forward(ranges) => ranges.iter().filter(|range| !range.is_empty()).count(),
+            _ => 1,
+        }
+    }
+}
+
 /// Opens a look; its bounds are those of this moment. Blocks for a few questions to the brokers.
 pub(crate) fn open(
     broker: &Broker,
@@ -40,7 +50,7 @@ pub(crate) fn open(
 ) -> Result<Arc<dyn Look>> {
     let mut notes = Vec::new();
     let reading = plan(broker, topic, request, &mut notes)?;
-    let reader = Reader::new(&broker.settings, request.isolation)?;
+    let reader = Reader::with_queues(&broker.settings, request.isolation, reading.queues())?;
     let opening = Opening {
         limit: request.limit,
         total: total(&reading),
@@ -49,7 +59,7 @@ pub(crate) fn open(
     };
     let topic = topic.to_owned();
     let look = KafkaLook::start(opening, move |sink| match reading {
-        Reading::Forward(ranges) => forward::read(&reader, &topic, ranges, sink),
+        Reading::Forward(ranges) => oldest::read(&reader, &topic, ranges, sink),
         Reading::Tail(ranges) => forward::tail(&reader, &topic, ranges, sink),
         Reading::Newest(ranges) => newest::read(&reader, &topic, ranges, sink),
         Reading::Places(places, bounds) => read_places(&reader, &topic, &places, &bounds, sink),

@@ -2,14 +2,15 @@
 
 use std::{
     cell::Cell,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use dlo_core::{Error, ErrorKind, Isolation, Result};
 use rdkafka::{
     Offset, TopicPartitionList,
-    consumer::{BaseConsumer, Consumer},
-    error::{KafkaError, RDKafkaErrorCode as Code},
+    consumer::{BaseConsumer, Consumer, base_consumer::PartitionQueue},
+    error::{KafkaError, KafkaResult, RDKafkaErrorCode as Code},
     message::BorrowedMessage,
 };
 
@@ -18,6 +19,9 @@ use crate::{
     config::Settings,
     error::{cause, from_code, from_kafka},
 };
+
+/// The queue of one partition, split off from the reader's common one.
+pub(crate) type Partition = PartitionQueue<Voice>;
 
 /// How long nothing may come before the broker is asked whether it is still there.
 const SUSPICIOUS: Duration = Duration::from_secs(12);
@@ -41,7 +45,7 @@ pub(crate) enum Silence {
 }
 
 pub(crate) struct Reader {
-    consumer: BaseConsumer<Voice>,
+    consumer: Arc<BaseConsumer<Voice>>,
     /// When something last came, or the broker last proved to be alive.
     alive: Cell<Instant>,
     /// When something last came.
@@ -50,12 +54,21 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) fn new(settings: &Settings, isolation: Isolation) -> Result<Self> {
+        Self::with_queues(settings, isolation, 1)
+    }
+
+    /// A reader whose partitions may be split into so many queues; together they hold what the common one would.
+    pub(crate) fn with_queues(
+        settings: &Settings,
+        isolation: Isolation,
+        queues: usize,
+    ) -> Result<Self> {
         let consumer = settings
-            .reading(isolation)
+            .reading(isolation, queues)
             .create_with_context(settings.voice())
             .map_err(|error| from_kafka(&error, "look"))?;
         Ok(Self {
-            consumer,
+            consumer: Arc::new(consumer),
             alive: Cell::new(Instant::now()),
             fed: Cell::new(Instant::now()),
         })
@@ -72,6 +85,19 @@ impl Reader {
         self.consumer
             .assign(&list)
             .map_err(|error| from_kafka(&error, "look"))
+    }
+
+    /// A queue of its own for a partition that is not assigned yet; its records and its end come only there.
+    pub(crate) fn split(&self, topic: &str, partition: i32) -> Result<Partition> {
+        self.consumer
+            .split_partition_queue(topic, partition)
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Unexpected,
+                    "look",
+                    format!("partition {partition} has no queue in the client"),
+                )
+            })
     }
 
     /// Stops reading everything.
@@ -93,7 +119,25 @@ impl Reader {
     /// # Errors
     /// What the broker refuses; `Unreachable` when nothing has come for long and the broker does not answer.
     pub(crate) fn next(&self, wait: Duration, silence: Silence) -> Result<Event<'_>> {
-        match self.consumer.poll(wait) {
+        self.event(self.consumer.poll(wait), silence)
+    }
+
+    /// As [`Reader::next`], of a partition that was split off.
+    pub(crate) fn next_of<'a>(
+        &self,
+        partition: &'a Partition,
+        wait: Duration,
+        silence: Silence,
+    ) -> Result<Event<'a>> {
+        self.event(partition.poll(wait), silence)
+    }
+
+    fn event<'a>(
+        &self,
+        polled: Option<KafkaResult<BorrowedMessage<'a>>>,
+        silence: Silence,
+    ) -> Result<Event<'a>> {
+        match polled {
             Some(Ok(message)) => {
                 self.rest();
                 Ok(Event::Record(message))
@@ -117,7 +161,7 @@ impl Reader {
         self.fed.set(now);
     }
 
-    fn quiet(&self, silence: Silence) -> Result<Event<'_>> {
+    fn quiet<'a>(&self, silence: Silence) -> Result<Event<'a>> {
         if self.alive.get().elapsed() < SUSPICIOUS {
             return Ok(Event::Quiet);
         }

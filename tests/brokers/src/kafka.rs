@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeSet,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::Arc,
     time::{Duration, Instant},
@@ -116,6 +116,16 @@ impl Plain {
         let topic = metadata.topics().first().context("no topic")?;
         let led = topic.partitions().iter().filter(|p| p.leader() >= 0);
         Ok(led.map(|p| p.id()).collect())
+    }
+
+    /// The end of each partition.
+    pub fn ends(&self, name: &str) -> Result<Vec<i64>> {
+        let client = self.asking()?;
+        let ends = self.partitions(name)?.into_iter().map(|partition| {
+            let (_, end) = client.fetch_watermarks(name, partition, PATIENCE)?;
+            Ok(end)
+        });
+        ends.collect()
     }
 
     /// All topics and groups that the broker has, to see that nothing was left behind.
@@ -300,4 +310,38 @@ pub fn script(name: &str, arguments: &[&str]) -> Result<()> {
         .with_context(|| format!("{} did not start", path.display()))?;
     ensure!(status.success(), "{} {arguments:?} failed", path.display());
     Ok(())
+}
+
+/// A broker of this test's own, which it may kill.
+#[derive(Debug)]
+pub struct Own(tempfile::TempDir);
+
+impl Own {
+    pub fn start(script_name: &str) -> Result<Self> {
+        let own = Self(tempfile::tempdir()?);
+        script(script_name, &[own.path()?])?;
+        Ok(own)
+    }
+
+    /// Its folder, for the scripts.
+    pub fn path(&self) -> Result<&str> {
+        self.0.path().to_str().context("a path")
+    }
+
+    /// A client of the broker that its env file gives this name.
+    pub fn plain(&self, name: &str) -> Result<Plain> {
+        let env = std::fs::read_to_string(Path::new(self.path()?).join("env"))?;
+        let line = env
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("{name}=")));
+        Ok(Plain::at(line.context("no address")?))
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if let Ok(path) = self.path() {
+            let _ = script("stop", &[path, "--kill"]);
+        }
+    }
 }

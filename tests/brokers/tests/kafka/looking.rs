@@ -333,7 +333,7 @@ async fn records_of_20_mb() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_newest_of_many_come_in_the_order_of_time() -> Result<()> {
+async fn many_come_in_the_order_of_time_from_both_ends() -> Result<()> {
     let plain = Plain::of("DLO_TEST_KAFKA")?;
     let topic = unique("many");
     plain.create(&topic, 4, &[]).await?;
@@ -365,6 +365,19 @@ async fn the_newest_of_many_come_in_the_order_of_time() -> Result<()> {
         "{}",
         distinct.len()
     );
+    // The first of the oldest are those of the whole topic, and not of the partition that answers first.
+    for limit in [100, 50_000] {
+        let first = LookRequest {
+            limit,
+            ..request(Start::Oldest, Isolation::ReadCommitted)
+        };
+        let seen = look(session.as_ref(), &topic, first).await?;
+        let times: Vec<_> = seen.deliveries.iter().map(|d| d.time).collect();
+        let mut expected: Vec<_> = whole.deliveries.iter().map(|d| d.time).collect();
+        expected.sort_unstable();
+        expected.truncate(usize::try_from(limit)?);
+        ensure!(times == expected, "the oldest {limit} are not by time");
+    }
     session.close().await?;
     plain.delete(&topic).await
 }

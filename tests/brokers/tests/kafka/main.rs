@@ -3,6 +3,7 @@
 mod conformance;
 mod connecting;
 mod looking;
+mod program;
 mod publishing;
 mod real_dead_letters;
 mod speed;

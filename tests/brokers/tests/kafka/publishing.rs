@@ -1,9 +1,9 @@
 //! Publishing and deleting: where records go, and true answers when the broker fails half-way.
 
-use std::{collections::BTreeSet, path::Path, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use dlo_brokers::kafka::{Plain, keyed, script, session, unique};
+use dlo_brokers::kafka::{Own, Plain, keyed, script, session, unique};
 use dlo_core::{
     Address, Atomicity, ErrorKind, Isolation, LookRequest, Message, Millis, Outgoing, Position,
     Start, Target,
@@ -180,37 +180,6 @@ async fn a_timestamp_that_the_topic_refuses_is_said() -> Result<()> {
     }
     session.close().await?;
     plain.delete(&topic).await
-}
-
-/// A broker of this test's own, which it may kill.
-struct Own(tempfile::TempDir);
-
-impl Own {
-    fn start(script_name: &str) -> Result<Self> {
-        let own = Self(tempfile::tempdir()?);
-        script(script_name, &[own.path()?])?;
-        Ok(own)
-    }
-
-    fn path(&self) -> Result<&str> {
-        self.0.path().to_str().context("a path")
-    }
-
-    fn plain(&self, name: &str) -> Result<Plain> {
-        let env = std::fs::read_to_string(Path::new(self.path()?).join("env"))?;
-        let line = env
-            .lines()
-            .find_map(|line| line.strip_prefix(&format!("{name}=")));
-        Ok(Plain::at(line.context("no address")?))
-    }
-}
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        if let Ok(path) = self.path() {
-            let _ = script("stop", &[path, "--kill"]);
-        }
-    }
 }
 
 /// Publishes numbered records in batches while `harm` happens, and checks every answer against what is stored.
