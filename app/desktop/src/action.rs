@@ -24,6 +24,8 @@ pub enum Action {
     Replay,
     Edit,
     Discard,
+    Tombstone,
+    Unresolve,
     Export,
     Import,
     Notes,
@@ -52,7 +54,7 @@ const COMMAND_SHIFT: Modifiers = Modifiers::COMMAND.plus(Modifiers::SHIFT);
 
 impl Action {
     /// All of them, in the order of the menu and the palette.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 32] = [
         Self::Palette,
         Self::Connect,
         Self::NewProfile,
@@ -70,6 +72,8 @@ impl Action {
         Self::Replay,
         Self::Edit,
         Self::Discard,
+        Self::Tombstone,
+        Self::Unresolve,
         Self::Export,
         Self::Import,
         Self::Notes,
@@ -104,10 +108,12 @@ impl Action {
             Self::Replay => "Replay…",
             Self::Edit => "Edit message…",
             Self::Discard => "Discard…",
+            Self::Tombstone => "Write tombstones…",
+            Self::Unresolve => "Take back the mark…",
             Self::Export => "Export…",
             Self::Import => "Import…",
             Self::Notes => "Owner and notes…",
-            Self::CloseMessage => "Close message",
+            Self::CloseMessage => "Close message or page",
             Self::Audit => "Audit trail",
             Self::Runs => "Runs",
             Self::Captures => "Saved copies",
@@ -139,10 +145,16 @@ impl Action {
             Self::Replay => "Publish the selected messages again, after a plan you confirm",
             Self::Edit => "Change the open message before it is replayed",
             Self::Discard => "Remove the selected messages, after a copy is saved",
+            Self::Tombstone => {
+                "Write a record without a value for each selected key, so that compaction removes the key"
+            }
+            Self::Unresolve => {
+                "Count the selected messages as unresolved again; tick Settled to see them"
+            }
             Self::Export => "Write the selected messages to a file",
             Self::Import => "Publish the messages of a capture file",
             Self::Notes => "Who owns this destination, and where its runbook is",
-            Self::CloseMessage => "Close the message panel",
+            Self::CloseMessage => "Close the message panel, or leave this page",
             Self::Audit => "Every act with who, when, why and what became of it",
             Self::Runs => "Replays and discards with the outcome of each message",
             Self::Captures => "Copies of messages that were removed; they can be restored",
@@ -175,6 +187,8 @@ impl Action {
             Self::Replay => (COMMAND, Key::R),
             Self::Edit => (COMMAND, Key::E),
             Self::Discard => (COMMAND, Key::D),
+            Self::Tombstone => (COMMAND_SHIFT, Key::X),
+            Self::Unresolve => (COMMAND_SHIFT, Key::Z),
             Self::Export => (COMMAND, Key::S),
             Self::Import => (COMMAND, Key::I),
             Self::Notes => (COMMAND, Key::M),
@@ -194,7 +208,6 @@ impl Action {
 
     /// Why it cannot be done at the moment; `None` when it can.
     pub fn blocked(self, scene: &Scene<'_>) -> Option<String> {
-        let look = scene.state.active_look();
         match self {
             Self::Refresh if scene.state.connections.is_empty() => {
                 Some("Connect to a broker first.".to_owned())
@@ -203,11 +216,9 @@ impl Action {
                 crate::state::Center::Destination(..) | crate::state::Center::Look(_) => None,
                 _ => Some("Choose a destination first.".to_owned()),
             },
-            Self::LookFurther => further_blocked(look),
-            Self::GiveBack => with_look(look, |look| {
-                (!look.phase.is_open()).then(|| "Nothing is held any more.".to_owned())
-            }),
-            Self::ExtendHold => with_look(look, |look| {
+            Self::LookFurther => further_blocked(scene),
+            Self::GiveBack => look_to_give_back(scene.state).err(),
+            Self::ExtendHold => with_look(scene, |look| {
                 look.progress
                     .hold
                     .is_none()
@@ -217,20 +228,27 @@ impl Action {
             | Self::GoToRow
             | Self::ToggleGrouping
             | Self::UnfoldGroups
-            | Self::SelectAll => with_look(look, |_| None),
-            Self::SelectNone => with_look(look, |_| {
+            | Self::SelectAll => with_look(scene, |_| None),
+            Self::SelectNone => with_look(scene, |_| {
                 (scene.selected == 0).then(|| "Nothing is selected.".to_owned())
             }),
-            Self::Replay | Self::Discard => act_blocked(scene, look),
-            Self::Export => with_look(look, |_| none_selected(scene)),
-            Self::Edit => with_look(look, |look| {
+            Self::Replay | Self::Discard => act_blocked(scene),
+            Self::Export => with_look(scene, |_| none_selected(scene)),
+            Self::Tombstone => act_blocked(scene).or_else(|| {
+                cannot(scene, |capability| capability.tombstone, "This destination takes no tombstones: only a compacted topic removes a key after a record without a value.")
+            }),
+            Self::Unresolve => act_blocked(scene).or_else(|| {
+                cannot(scene, |capability| !capability.settle_ack, "Nothing is marked as resolved here: this broker removes what is discarded. Saved copies can be restored.")
+            }),
+            Self::Edit => with_look(scene, |look| {
                 changing_blocked(scene.state, look).or_else(|| {
                     look.message()
                         .is_none()
                         .then(|| "Open a message first.".to_owned())
                 })
             }),
-            Self::CloseMessage => with_look(look, |look| {
+            Self::CloseMessage if scene.state.center.is_page() => None,
+            Self::CloseMessage => with_look(scene, |look| {
                 look.wanted
                     .is_none()
                     .then(|| "No message is open.".to_owned())
@@ -245,17 +263,54 @@ impl Action {
 }
 
 fn with_look(
-    look: Option<&LookState>,
+    scene: &Scene<'_>,
     check: impl FnOnce(&LookState) -> Option<String>,
 ) -> Option<String> {
-    match look {
+    match scene.state.active_look() {
+        None if scene.state.center.is_page() && !scene.state.looks.is_empty() => {
+            Some("Go back to the messages first (Escape).".to_owned())
+        }
         None => Some("Look at a destination first.".to_owned()),
         Some(look) => check(look),
     }
 }
 
-fn further_blocked(look: Option<&LookState>) -> Option<String> {
-    with_look(look, |look| match look.phase {
+/// The look that *Give back* ends: the one on screen, else the only one that is open.
+///
+/// # Errors
+/// Why there is none, as a sentence.
+pub fn look_to_give_back(state: &AppState) -> Result<&LookState, String> {
+    if let Some(look) = state.active_look() {
+        return if look.phase.is_open() {
+            Ok(look)
+        } else {
+            Err("Nothing is held any more.".to_owned())
+        };
+    }
+    let mut open = state.looks.iter().filter(|look| look.phase.is_open());
+    match (open.next(), open.next()) {
+        (None, _) => Err("Nothing is held: no look is open.".to_owned()),
+        (Some(look), None) => Ok(look),
+        (Some(_), Some(_)) => {
+            Err("Several looks are open: show the one to give back first.".to_owned())
+        }
+    }
+}
+
+/// Why a destination cannot do something, unless it can.
+fn cannot(
+    scene: &Scene<'_>,
+    can: impl FnOnce(&dlo_core::Capability) -> bool,
+    why: &str,
+) -> Option<String> {
+    let look = scene.state.active_look()?;
+    let connection = scene.state.connection(look.connection)?;
+    let listed = connection.listed(&look.address)?;
+    (!can(&listed.destination.capability)).then(|| why.to_owned())
+}
+
+fn further_blocked(scene: &Scene<'_>) -> Option<String> {
+    with_look(scene, |look| match look.phase {
         crate::state::LookPhase::Paused(_) => None,
         crate::state::LookPhase::Running => Some("Messages are still coming.".to_owned()),
         crate::state::LookPhase::Ended => Some("Everything was seen.".to_owned()),
@@ -279,8 +334,8 @@ pub fn changing_blocked(state: &AppState, look: &LookState) -> Option<String> {
     }
 }
 
-fn act_blocked(scene: &Scene<'_>, look: Option<&LookState>) -> Option<String> {
-    with_look(look, |look| {
+fn act_blocked(scene: &Scene<'_>) -> Option<String> {
+    with_look(scene, |look| {
         changing_blocked(scene.state, look).or_else(|| none_selected(scene))
     })
 }

@@ -32,8 +32,8 @@ pub struct App {
     pub(crate) messages: MessagesPanel,
     pub(crate) audit: AuditPanel,
     pub(crate) show_destinations: bool,
-    /// What was shown before audit, runs or saved copies.
-    pub(crate) before: Center,
+    /// What was shown before audit, runs or saved copies, newest last.
+    pub(crate) back: Vec<Center>,
     destinations: DestinationsPanel,
     destination: DestinationPage,
     detail: DetailPanel,
@@ -74,7 +74,7 @@ impl App {
             messages: MessagesPanel::default(),
             audit: AuditPanel::default(),
             show_destinations: true,
-            before: Center::default(),
+            back: Vec::new(),
             destinations: DestinationsPanel::default(),
             destination: DestinationPage::default(),
             detail: DetailPanel::default(),
@@ -114,6 +114,7 @@ impl App {
         self.list_again(ctx);
         self.take_file();
         self.state.age_notices();
+        self.state.age_jobs();
         self.messages.keep(&self.state.looks);
     }
 

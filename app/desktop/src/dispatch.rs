@@ -110,7 +110,7 @@ impl App {
             Intent::ForgetAttempt(place) => {
                 self.state.attempts.remove(&place);
             }
-            Intent::Show(center) => self.state.center = center,
+            Intent::Show(center) => self.show(center),
             Intent::Visit(connection, address) => {
                 let open = self.state.look_on(connection, &address).map(|look| look.id);
                 match open {
@@ -132,7 +132,16 @@ impl App {
             }
             Intent::Look(connection, address, consent) => self.look(connection, address, consent),
             Intent::Filter(look, query, resolved) => self.filter(look, query, resolved),
-            Intent::OpenMessage(look, row, decode) => self.ask(Ask::Open { look, row, decode }),
+            Intent::OpenMessage(id, row, decode) => {
+                if let Some(look) = self.state.look_mut(id) {
+                    look.decode = decode.clone();
+                }
+                self.ask(Ask::Open {
+                    look: id,
+                    row,
+                    decode,
+                });
+            }
             Intent::CloseMessage(look) => {
                 if let Some(look) = self.state.look_mut(look) {
                     look.wanted = None;
@@ -153,12 +162,8 @@ impl App {
             }
             Intent::OpenDialog(dialog) => self.dialogs.push(*dialog),
             Intent::Perform(action) => self.perform(ctx, action),
-            Intent::Replay(look, selection, count) => {
-                let dialog = PlanDialog::new(Kind::Replay, look, selection, count);
-                self.dialogs.push(Dialog::Plan(Box::new(dialog)));
-            }
-            Intent::Discard(look, selection, count) => {
-                let dialog = PlanDialog::new(Kind::Discard, look, selection, count);
+            Intent::Act(kind, look, selection, count) => {
+                let dialog = PlanDialog::new(kind, look, selection, count);
                 self.dialogs.push(Dialog::Plan(Box::new(dialog)));
             }
             Intent::Export(id, selection, count) => {
@@ -305,6 +310,17 @@ impl App {
             }
             return;
         }
+        if action == Action::GiveBack {
+            if let Ok(look) = crate::action::look_to_give_back(&self.state) {
+                let look = look.id;
+                self.ask(Ask::CloseLook { look });
+            }
+            return;
+        }
+        if action == Action::CloseMessage && self.state.center.is_page() {
+            self.state.center = self.back.pop().unwrap_or_default();
+            return;
+        }
         let Some(look) = self.state.active_look() else {
             return;
         };
@@ -312,7 +328,6 @@ impl App {
         let panel = self.messages.look(id);
         match action {
             Action::LookFurther => self.ask(Ask::LookFurther { look: id }),
-            Action::GiveBack => self.ask(Ask::CloseLook { look: id }),
             Action::ExtendHold => self.ask(Ask::ExtendHold { look: id }),
             Action::Filter => self.messages.focus_filter(),
             Action::GoToRow => self.dialogs.push(Dialog::GoTo(GoToDialog::new(id))),
@@ -328,13 +343,19 @@ impl App {
                 }
             }
             Action::CloseMessage => self.intents.push(Intent::CloseMessage(id)),
-            Action::Replay | Action::Discard | Action::Export => {
+            Action::Export => {
                 let (selection, count) = panel.selection(look);
-                self.intents.push(match action {
-                    Action::Replay => Intent::Replay(id, selection, count),
-                    Action::Discard => Intent::Discard(id, selection, count),
-                    _ => Intent::Export(id, selection, count),
-                });
+                self.intents.push(Intent::Export(id, selection, count));
+            }
+            Action::Replay | Action::Discard | Action::Tombstone | Action::Unresolve => {
+                let (selection, count) = panel.selection(look);
+                let kind = match action {
+                    Action::Replay => Kind::Replay,
+                    Action::Discard => Kind::Discard,
+                    Action::Tombstone => Kind::Tombstone,
+                    _ => Kind::Unresolve,
+                };
+                self.intents.push(Intent::Act(kind, id, selection, count));
             }
             _ => {}
         }
@@ -342,17 +363,28 @@ impl App {
 
     /// Shows a view, or goes back to what was shown before it.
     fn toggle_center(&mut self, center: Center) {
-        if self.state.center == center {
-            self.state.center = std::mem::take(&mut self.before);
-        } else {
-            if !matches!(
-                self.state.center,
-                Center::Audit | Center::Runs | Center::Captures | Center::Run(_)
-            ) {
-                self.before = self.state.center.clone();
-            }
-            self.state.center = center;
+        if self.state.center != center {
+            self.show(center);
+            return;
         }
+        while self.state.center.is_page() {
+            self.state.center = self.back.pop().unwrap_or_default();
+        }
+    }
+
+    /// Shows a view; from a page, Escape leads back to what was shown before.
+    fn show(&mut self, center: Center) {
+        if !center.is_page() {
+            self.back.clear();
+        } else if self.back.last() == Some(&center) {
+            self.back.pop();
+        } else if self.state.center != center {
+            if !self.state.center.is_page() {
+                self.back.clear();
+            }
+            self.back.push(self.state.center.clone());
+        }
+        self.state.center = center;
     }
 
     fn refresh(&mut self) {

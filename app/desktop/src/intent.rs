@@ -8,7 +8,7 @@ use dlo_engine::{
 
 use crate::{
     action::Action,
-    dialogs::Dialog,
+    dialogs::{Dialog, plan::Kind},
     files::Wanted,
     state::{Center, Purpose},
 };
@@ -35,9 +35,8 @@ pub enum Intent {
     Draft(LookId, u32, Option<Box<Message>>),
     OpenDialog(Box<Dialog>),
     Perform(Action),
-    /// Start an act on some messages of a look.
-    Replay(LookId, Selection, u64),
-    Discard(LookId, Selection, u64),
+    /// Prepare an act on some messages of a look.
+    Act(Kind, LookId, Selection, u64),
     Export(LookId, Selection, u64),
     CancelTask(TaskId),
     ClearJobs,

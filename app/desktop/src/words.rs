@@ -159,6 +159,15 @@ pub fn moment(time: Millis) -> String {
     }
 }
 
+/// The time of day alone, in UTC: `03:10:00`.
+pub fn clock(time: Millis) -> String {
+    let text = time.to_string();
+    match text.get(11..19) {
+        Some(short) if text.ends_with('Z') => short.to_owned(),
+        _ => text,
+    }
+}
+
 /// Growth per hour: `+40/h`, `−3/h`, `steady`.
 pub fn growth(per_hour: f64) -> String {
     if per_hour.abs() < 0.5 {
@@ -169,6 +178,32 @@ pub fn growth(per_hour: f64) -> String {
         format!("+{number}/h")
     } else {
         format!("−{number}/h")
+    }
+}
+
+/// What became of a message by an act: `exported` for `export`.
+pub fn past(act: &str) -> &str {
+    match act {
+        "replay" => "replayed",
+        "discard" => "discarded",
+        "restore" => "restored",
+        "import" => "imported",
+        "export" => "exported",
+        "purge" => "purged",
+        "redrive" => "redriven",
+        "resolve" => "resolved",
+        "unresolve" => "mark taken back",
+        "tombstone" => "tombstone written",
+        other => other,
+    }
+}
+
+/// An outcome as a person reads it. *Settled* is the journal's word for a message with which all is done, and misleads where
+/// nothing was taken away.
+pub fn outcome<'a>(act: &'a str, outcome: &'a str) -> &'a str {
+    match (act, outcome) {
+        ("export", "settled" | "done") => past(act),
+        _ => outcome,
     }
 }
 

@@ -190,6 +190,7 @@ pub enum Ask {
     /// Saved copies → `Captures`.
     Captures {
         destination: Option<String>,
+        of: CopiesOf,
     },
     /// The broker's own moves from there → `Redrives`.
     Redrives {
@@ -254,7 +255,8 @@ impl Default for LookAsk {
     }
 }
 
-/// Whether messages that are resolved in the journal are shown (brokers that cannot delete).
+/// Whether messages that need nobody any more are shown: resolved in the journal (brokers that cannot delete), or replayed or
+/// discarded since they were loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShowResolved {
     #[default]
@@ -482,9 +484,30 @@ pub enum RestoreWhich {
     Destination(String),
 }
 
+/// Which saved copies are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CopiesOf {
+    /// Of messages that were taken away: discarded, purged, resolved, or rescued by a look.
+    #[default]
+    Removed,
+    /// Also of messages that a replay has sent: they are for the record.
+    Everything,
+}
+
+/// What one line of the audit trail stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AuditView {
+    /// A message, or a run that had none.
+    #[default]
+    Messages,
+    /// A run, with the number of its messages.
+    Runs,
+}
+
 /// Which audit entries; all conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditAsk {
+    pub view: AuditView,
     pub act: Option<String>,
     pub who: Option<String>,
     pub destination: Option<String>,

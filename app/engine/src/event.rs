@@ -273,6 +273,8 @@ pub struct AuditLine {
     pub outcome: String,
     pub detail: Option<String>,
     pub run: Option<String>,
+    /// How many messages the run has, when the line stands for the run itself.
+    pub messages: Option<u64>,
 }
 
 /// A saved copy of a message that was removed or rescued.
@@ -280,10 +282,16 @@ pub struct AuditLine {
 pub struct SavedCopy {
     pub id: i64,
     pub run: String,
+    /// What the run did: `discard`, `purge`, `resolve`, `replay`; a rescue is a `look`.
+    pub act: String,
     pub destination: String,
     pub sha256: String,
     pub saved: Millis,
     pub restored_by: Option<String>,
+    /// The beginning of its body in one line; bounded. Hexadecimal when it is not text.
+    pub preview: String,
+    /// Bytes of its body; `None` is a null body.
+    pub size: Option<u64>,
     /// The capture line.
     pub line: Arc<str>,
 }

@@ -7,9 +7,11 @@ use jiff::Timestamp;
 
 use crate::{
     audit::{self, AuditEntry, AuditError, AuditFilter, CaptureFilter, MessageFilter, RunId},
-    command::{AuditAsk, Decision},
+    capture,
+    command::{AuditAsk, AuditView, CopiesOf, Decision},
     event::{AuditLine, News, RunMessage, RunSummary, SavedCopy},
     shared::{Reporter, Shared, blocking},
+    store::preview,
 };
 
 /// The journal's error as one for a person.
@@ -57,6 +59,7 @@ pub fn line(entry: AuditEntry) -> AuditLine {
         outcome: entry.outcome.to_string(),
         detail: entry.detail,
         run: Some(entry.run.to_string()),
+        messages: entry.total,
     }
 }
 
@@ -118,6 +121,10 @@ fn filter(ask: &AuditAsk) -> Result<AuditFilter> {
             .map_err(journal_error)
     };
     Ok(AuditFilter {
+        view: match ask.view {
+            AuditView::Messages => audit::View::Messages,
+            AuditView::Runs => audit::View::Runs,
+        },
         who: ask.who.clone(),
         act: ask
             .act
@@ -272,12 +279,28 @@ pub async fn resolve_unknown(
         .map_err(journal_error)
 }
 
+/// Acts that take a message away; a rescue is part of a look.
+const REMOVALS: [audit::Act; 4] = [
+    audit::Act::Discard,
+    audit::Act::Purge,
+    audit::Act::Resolve,
+    audit::Act::Look,
+];
+/// Characters of a copy's beginning.
+const PREVIEW: usize = 160;
+
 pub async fn captures(
     shared: &Arc<Shared>,
     reporter: &Reporter,
     destination: Option<String>,
+    of: CopiesOf,
 ) -> Result<()> {
+    let acts = match of {
+        CopiesOf::Removed => REMOVALS.to_vec(),
+        CopiesOf::Everything => Vec::new(),
+    };
     let filter = CaptureFilter {
+        acts,
         destination,
         limit: Some(RUNS),
         ..CaptureFilter::default()
@@ -295,14 +318,34 @@ pub async fn saved_copies(shared: &Shared, filter: CaptureFilter) -> Result<Vec<
         .capture_lines(found.iter().map(|copy| copy.id).collect())
         .await
         .map_err(journal_error)?;
-    let copies = found.into_iter().zip(lines).map(|(copy, line)| SavedCopy {
+    blocking("read the saved copies", move || {
+        let copies = found.into_iter().zip(lines);
+        Ok(copies.map(|(copy, line)| saved_copy(copy, line)).collect())
+    })
+    .await
+}
+
+fn saved_copy(copy: audit::Capture, line: String) -> SavedCopy {
+    let body = match capture::parse_line(&line) {
+        Ok(captured) => Ok(captured.delivery.message.body),
+        Err(error) => Err(format!("This copy cannot be read: {error}")),
+    };
+    let (size, preview) = match body {
+        Ok(None) => (None, "null".to_owned()),
+        Ok(Some(body)) if body.is_empty() => (Some(0), "empty".to_owned()),
+        Ok(Some(body)) => (Some(body.len() as u64), preview(&body, PREVIEW)),
+        Err(why) => (None, why),
+    };
+    SavedCopy {
         id: copy.id,
         run: copy.run.to_string(),
+        act: copy.act.to_string(),
         destination: copy.destination,
         sha256: copy.sha256,
         saved: millis(copy.time),
         restored_by: copy.restored_by.map(|run| run.to_string()),
+        preview,
+        size,
         line: line.into(),
-    });
-    Ok(copies.collect())
+    }
 }

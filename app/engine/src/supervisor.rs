@@ -210,7 +210,9 @@ async fn answer(
             decision,
             why,
         } => records::resolve_unknown(shared, &run, sequence, decision, &why).await,
-        Ask::Captures { destination } => records::captures(shared, reporter, destination).await,
+        Ask::Captures { destination, of } => {
+            records::captures(shared, reporter, destination, of).await
+        }
         Ask::Redrives {
             connection,
             address,

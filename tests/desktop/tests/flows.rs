@@ -206,3 +206,41 @@ fn the_keyboard_alone_selects_and_opens() {
             .is_some_and(|look| look.wanted.is_none())
     );
 }
+
+#[test]
+fn settled_messages_are_neither_selected_nor_counted_and_their_edits_are_over() {
+    let mut flow = Flow::looking(&[r#"{"price":null}"#, r#"{"price":2}"#, r#"{"price":3}"#]);
+    flow.click("Message 1");
+    flow.until("the message can be edited", |flow| flow.is_enabled("Edit…"));
+    flow.click("Edit…");
+    flow.type_into("Body", r#"{"price":1}"#);
+    flow.until("the edit can be kept", |flow| {
+        flow.is_enabled("Keep the edit")
+    });
+    flow.click("Keep the edit");
+    // The edit is not among what is replayed, so the dialog does not speak of it.
+    flow.click("Message 2");
+    flow.click("Replay 1…");
+    flow.wait_for_text("Each message is published again");
+    assert!(
+        flow.harness
+            .query_by_label_contains("edited by hand")
+            .is_none()
+    );
+    flow.click("Cancel");
+    flow.press(ALL.0, ALL.1);
+    flow.click("Discard 3…");
+    flow.confirm("Discard 3 messages");
+    flow.job_done();
+    flow.wait_for("Nothing is left");
+    flow.wait_for_text("0 left of 3 loaded");
+    flow.wait_for("Select all 0");
+    let look = flow.harness.state().state.active_look().expect("a look");
+    assert!(look.drafts.is_empty(), "what is gone has no edit to send");
+    assert_eq!(flow.harness.state().selected(), 0);
+    // The open message tells at once what was done with it.
+    flow.wait_for("History 1");
+    flow.click("Settled");
+    flow.wait_for("Message 3");
+    flow.wait_for("Select all 0");
+}

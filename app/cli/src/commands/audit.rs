@@ -1,7 +1,10 @@
 //! `dlo audit`.
 
 use dlo_core::Result;
-use dlo_engine::{Ask, News, command::AuditAsk};
+use dlo_engine::{
+    Ask, News,
+    command::{AuditAsk, AuditView},
+};
 
 use super::{json, time};
 use crate::{
@@ -17,6 +20,7 @@ pub async fn run(client: &mut Client, args: Audit) -> Result<u8> {
     }
     let at = |text: &Option<String>| text.as_deref().map(time).transpose();
     let query = AuditAsk {
+        view: AuditView::Messages,
         act: args.act.clone(),
         who: args.who.clone(),
         destination: args.destination.clone(),

@@ -122,6 +122,7 @@ pub fn saved(copy: &SavedCopy) -> Value {
     json!({
         "id": copy.id,
         "run": copy.run,
+        "act": copy.act,
         "destination": copy.destination,
         "sha256": copy.sha256,
         "saved": copy.saved.to_string(),

@@ -1,7 +1,10 @@
 //! `dlo restore` and `dlo import`: messages from the journal or from a file back to a broker.
 
 use dlo_core::Result;
-use dlo_engine::{Ask, News, command::RestoreWhich};
+use dlo_engine::{
+    Ask, News,
+    command::{CopiesOf, RestoreWhich},
+};
 
 use super::{
     change::{answers, finish, follow_run},
@@ -44,6 +47,7 @@ pub async fn run(client: &mut Client, args: Restore) -> Result<u8> {
 async fn list(client: &mut Client, args: &Restore) -> Result<u8> {
     let ask = Ask::Captures {
         destination: args.destination.clone(),
+        of: CopiesOf::Everything,
     };
     let pick = |news| {
         if let News::Captures(copies) = news {

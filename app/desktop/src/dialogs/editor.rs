@@ -146,17 +146,12 @@ impl EditorDialog {
         });
         ui.separator();
         let height = (ui.ctx().content_rect().height() - 260.0).max(140.0);
-        match self.tab {
-            Tab::Body => self.body_ui(ui, height),
-            Tab::Headers => {
-                ScrollArea::vertical()
-                    .id_salt("edit headers")
-                    .max_height(height)
-                    .auto_shrink([false, true])
-                    .show(ui, |ui| self.headers_ui(ui));
-            }
-            Tab::Changes => self.changes_ui(ui, height),
-        }
+        // Every tab has the same room, so that the dialog keeps its size.
+        let size = egui::vec2(ui.available_width(), height);
+        let (rect, _) = ui.allocate_exact_size(size, egui::Sense::hover());
+        let mut inner = ui.new_child(egui::UiBuilder::new().max_rect(rect));
+        inner.set_clip_rect(rect.intersect(ui.clip_rect()));
+        self.tab_ui(&mut inner);
         self.remarks(ui);
         let unchanged = made
             .as_ref()
@@ -190,7 +185,20 @@ impl EditorDialog {
         }
     }
 
-    fn body_ui(&mut self, ui: &mut Ui, height: f32) {
+    fn tab_ui(&mut self, ui: &mut Ui) {
+        match self.tab {
+            Tab::Body => self.body_ui(ui),
+            Tab::Headers => {
+                ScrollArea::vertical()
+                    .id_salt("edit headers")
+                    .auto_shrink(false)
+                    .show(ui, |ui| self.headers_ui(ui));
+            }
+            Tab::Changes => self.changes_ui(ui),
+        }
+    }
+
+    fn body_ui(&mut self, ui: &mut Ui) {
         ui.horizontal_wrapped(|ui| {
             for (name, _) in payload::chips(&self.opened) {
                 chip(ui, &name, Tone::Accent);
@@ -221,11 +229,13 @@ impl EditorDialog {
                 Some(why) => callout(ui, Tone::Warning, &why),
                 None => {
                     let marks = self.marks();
-                    text_editor(ui, "Body", &mut self.text, &marks, height - 30.0);
+                    let height = ui.available_height() - 4.0;
+                    text_editor(ui, "Body", &mut self.text, &marks, height);
                 }
             },
             Body::Hex => {
-                text_editor(ui, "Body in hexadecimal", &mut self.hex, &[], height - 30.0);
+                let height = ui.available_height() - 4.0;
+                text_editor(ui, "Body in hexadecimal", &mut self.hex, &[], height);
             }
             Body::Kept => {
                 ui.weak("The body keeps every byte.");
@@ -293,7 +303,7 @@ impl EditorDialog {
         }
     }
 
-    fn changes_ui(&mut self, ui: &mut Ui, height: f32) {
+    fn changes_ui(&mut self, ui: &mut Ui) {
         if let Some(Ok(encoded)) = &self.encoded.answer
             && !encoded.meaning.is_empty()
         {
@@ -307,7 +317,10 @@ impl EditorDialog {
         }
         caption(ui, "In bytes, line by line");
         match &self.diff.answer {
-            Some((_, diff)) => self.view.show(ui, "Difference", diff, height - 60.0),
+            Some((_, diff)) => {
+                let height = ui.available_height();
+                self.view.show(ui, "Difference", diff, height);
+            }
             None => {
                 ui.weak("No difference");
             }

@@ -1,6 +1,9 @@
 //! Writing audit entries to a file.
 
-use dlo_engine::{Ask, command::AuditAsk};
+use dlo_engine::{
+    Ask,
+    command::{AuditAsk, AuditView},
+};
 use egui::Ui;
 
 use super::{Then, finish_ui};
@@ -24,6 +27,7 @@ impl ExportAuditDialog {
     pub fn new(query: AuditAsk) -> Self {
         Self {
             query: AuditAsk {
+                view: AuditView::Messages,
                 limit: u64::MAX,
                 offset: 0,
                 ..query

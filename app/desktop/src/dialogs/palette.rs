@@ -143,7 +143,7 @@ impl PaletteDialog {
         moved: bool,
     ) -> bool {
         let chosen = index == self.chosen;
-        let (blocked, right) = match entry {
+        let (blocked, mut right) = match entry {
             Entry::Action(action) => {
                 let scene = Scene {
                     state: cx.state,
@@ -157,6 +157,9 @@ impl PaletteDialog {
             Entry::Destination(_, _, label) => (None, label.clone()),
             Entry::Profile(_) => (None, "profile".to_owned()),
         };
+        if let Some(why) = &blocked {
+            right = crate::widgets::json_tree::cut(why, 60);
+        }
         let button = egui::Button::selectable(chosen, name(entry))
             .right_text(RichText::new(right).color(colours(ui).weak))
             .min_size(egui::vec2(ui.available_width(), 0.0));

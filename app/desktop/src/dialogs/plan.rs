@@ -8,6 +8,7 @@ use dlo_engine::{
     Ask,
     command::{Act, Answers, Canary, LookId, PlanAsk, ReplayAsk, Route, RunAsk, Selection},
     replay::plan::{Change, ChangeKind, Finding, Plan, PlannedMessage, Severity},
+    store::RowState,
 };
 use egui::{RichText, ScrollArea, Ui};
 
@@ -110,7 +111,8 @@ impl PlanDialog {
         ScrollArea::vertical().max_height(height).show(ui, |ui| {
             self.intro(ui);
             if matches!(self.kind, Kind::Replay | Kind::Redrive) {
-                self.options.ui(ui, cx, look, self.kind);
+                let edited = self.edited(look).count() as u64;
+                self.options.ui(ui, cx, look, self.kind, edited);
             }
             section(ui, "Plan");
             cx.state.plan.status_ui(ui);
@@ -214,7 +216,6 @@ impl PlanDialog {
             }
             RouteChoice::To => Route::To(options.to.trim().to_owned()),
         };
-        let drafts = look.drafts.iter().filter(|(row, _)| self.selects(**row));
         let edits = options
             .edits
             .iter()
@@ -222,7 +223,8 @@ impl PlanDialog {
         Ok(ReplayAsk {
             route,
             to_connection: options.to_connection,
-            drafts: drafts
+            drafts: self
+                .edited(look)
                 .map(|(row, message)| (*row, message.clone()))
                 .collect(),
             edits: edits.map(EditField::edit).collect(),
@@ -243,6 +245,17 @@ impl PlanDialog {
             partitioning: options.partitioning,
             atomicity: dlo_core::Atomicity::Each,
             unwrap: options.unwrap,
+        })
+    }
+
+    /// Edits by hand of messages that are selected and can still go.
+    fn edited<'a>(
+        &'a self,
+        look: &'a LookState,
+    ) -> impl Iterator<Item = (&'a u32, &'a dlo_core::Message)> {
+        look.drafts.iter().filter(|(row, _)| {
+            let state = look.view.state(**row);
+            self.selects(**row) && state.is_some_and(RowState::can_act)
         })
     }
 
@@ -415,6 +428,7 @@ fn going(plan: &Plan) -> u64 {
 
 fn planned_ui(ui: &mut Ui, message: &PlannedMessage) {
     ui.horizontal_wrapped(|ui| {
+        ui.weak("position");
         ui.monospace(message.position.to_string());
         match (&message.refused, &message.target) {
             (Some(why), _) => {
@@ -431,7 +445,17 @@ fn planned_ui(ui: &mut Ui, message: &PlannedMessage) {
             (None, None) => {}
         }
     });
-    changes_ui(ui, &message.changes);
+    match &message.outgoing {
+        Some(_) => changes_ui(ui, &message.changes),
+        None => saved_ui(ui, message),
+    }
+}
+
+/// What is said of a message that goes nowhere.
+pub fn saved_ui(ui: &mut Ui, message: &PlannedMessage) {
+    if message.refused.is_none() {
+        ui.weak("Nothing is sent. Its copy, where one is saved, keeps every byte.");
+    }
 }
 
 /// Differences between a dead letter and what goes out.

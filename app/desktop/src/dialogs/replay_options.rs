@@ -102,8 +102,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Draws what can be chosen for this act.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &Cx<'_>, look: &LookState, kind: Kind) {
+    /// Draws what can be chosen for this act; `edited` messages among those selected were edited by hand.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &Cx<'_>, look: &LookState, kind: Kind, edited: u64) {
         let options = self;
         let replay = kind == Kind::Replay;
         caption(ui, "To");
@@ -166,6 +166,7 @@ impl Options {
                 options.limited,
                 DragValue::new(&mut options.rate).range(1..=100_000),
             )
+            .on_disabled_hover_text("Tick At most to limit the rate")
             .accessible_name("Messages a second");
             caption(ui, "a second");
             if replay {
@@ -173,10 +174,12 @@ impl Options {
                 ui.checkbox(&mut options.canary, "First")
                     .on_hover_text("A few messages first, and a watch over what becomes of them");
                 let on = options.canary;
+                let off = "Tick First to send a few messages first and watch them";
                 ui.add_enabled(
                     on,
                     DragValue::new(&mut options.canary_messages).range(1..=10_000),
                 )
+                .on_disabled_hover_text(off)
                 .accessible_name("Canary messages");
                 caption(ui, "as a canary, watch");
                 ui.add_enabled(
@@ -185,6 +188,7 @@ impl Options {
                         .range(0..=3_600)
                         .suffix(" s"),
                 )
+                .on_disabled_hover_text(off)
                 .accessible_name("Seconds to watch");
                 caption(ui, "stop if more than");
                 ui.add_enabled(
@@ -193,12 +197,13 @@ impl Options {
                         .range(0.0..=100.0)
                         .suffix(" %"),
                 )
+                .on_disabled_hover_text(off)
                 .accessible_name("Percent that may come back");
                 caption(ui, "come back");
             }
         });
         if replay {
-            edits_ui(ui, options, look);
+            edits_ui(ui, options, edited);
             more_ui(ui, options, &broker);
         }
     }
@@ -250,12 +255,11 @@ fn connection_choice(ui: &mut Ui, cx: &Cx<'_>, options: &mut Options) {
         .accessible_name("Connection to publish on");
 }
 
-fn edits_ui(ui: &mut Ui, options: &mut Options, look: &LookState) {
-    if !look.drafts.is_empty() {
-        let text = format!(
-            "{} edited by hand goes out as edited.",
-            words::counted(look.drafts.len() as u64, "message")
-        );
+fn edits_ui(ui: &mut Ui, options: &mut Options, edited: u64) {
+    if edited > 0 {
+        let verb = if edited == 1 { "goes" } else { "go" };
+        let messages = words::counted(edited, "message");
+        let text = format!("{messages} edited by hand {verb} out as edited.");
         ui.label(RichText::new(text).color(colours(ui).accent));
     }
     let mut gone = None;

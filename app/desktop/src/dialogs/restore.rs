@@ -3,6 +3,7 @@
 use dlo_engine::{
     Ask,
     command::{Answers, ConnectionId, RestoreWhich},
+    event::SavedCopy,
     profile::Mode,
 };
 use egui::{ComboBox, Ui};
@@ -24,8 +25,7 @@ pub struct RestoreDialog {
     which: RestoreWhich,
     count: u64,
     destination: String,
-    /// Copies that were restored before.
-    again: u64,
+    warnings: Vec<String>,
     connection: Option<ConnectionId>,
     elsewhere: Elsewhere,
     to: String,
@@ -39,20 +39,19 @@ enum Elsewhere {
 }
 
 impl RestoreDialog {
-    pub fn new(
-        which: RestoreWhich,
-        count: u64,
-        destination: String,
-        again: u64,
-        state: &AppState,
-    ) -> Self {
+    /// For some saved copies of which there is at least one.
+    pub fn new(copies: &[&SavedCopy], state: &AppState) -> Self {
+        let destination = copies
+            .first()
+            .map(|copy| copy.destination.clone())
+            .unwrap_or_default();
         let connection = state
             .active_connection()
             .or_else(|| state.connections.first());
         Self {
-            which,
-            count,
-            again,
+            which: RestoreWhich::Ids(copies.iter().map(|copy| copy.id).collect()),
+            count: copies.len() as u64,
+            warnings: warnings(copies),
             connection: connection.map(|connection| connection.id),
             elsewhere: Elsewhere::Back,
             to: destination.clone(),
@@ -66,12 +65,13 @@ impl RestoreDialog {
     }
 
     pub fn ui(&mut self, ui: &mut Ui, cx: &mut Cx<'_>) -> Then {
-        if self.again > 0 {
-            let text = format!(
-                "{} of these were restored before; they would be there twice.",
-                words::count(self.again)
-            );
-            callout(ui, Tone::Warning, &text);
+        callout(
+            ui,
+            Tone::Plain,
+            "A restored message is published again: it goes to the end of its queue or topic, behind everything that is there now.",
+        );
+        for warning in &self.warnings {
+            callout(ui, Tone::Warning, warning);
         }
         self.place(ui, cx.state);
         let name = self.must_type(cx.state);
@@ -150,5 +150,65 @@ impl RestoreDialog {
                 .map(str::to_owned)
                 .or_else(|| self.confirmation.missing(name)),
         }
+    }
+}
+
+/// Why putting these back would make duplicates, in sentences.
+fn warnings(copies: &[&SavedCopy]) -> Vec<String> {
+    let count = |wanted: &dyn Fn(&SavedCopy) -> bool| {
+        copies.iter().filter(|copy| wanted(copy)).count() as u64
+    };
+    let cases = [
+        (
+            count(&|copy| copy.restored_by.is_some()),
+            "restored before; put back again they would be there twice.",
+        ),
+        (
+            count(&|copy| {
+                matches!(
+                    copy.act.as_str(),
+                    "replay" | "import" | "restore" | "tombstone"
+                )
+            }),
+            "copies of messages that were sent already; restoring makes duplicates of them.",
+        ),
+        (
+            count(&|copy| copy.act == "resolve"),
+            "only marked as resolved, and still in their topic; restoring adds second ones. Take back the mark instead.",
+        ),
+    ];
+    let told = cases.into_iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, text)| {
+        let verb = if count == 1 { "is" } else { "are" };
+        format!("{} of these {verb} {text}", words::count(count))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use dlo_core::Millis;
+
+    use super::*;
+
+    #[test]
+    fn copies_of_what_was_sent_or_is_still_there_are_told_apart() {
+        let copy = |act: &str| SavedCopy {
+            id: 1,
+            run: "r".to_owned(),
+            act: act.to_owned(),
+            destination: "orders.dlq".to_owned(),
+            sha256: String::new(),
+            saved: Millis(0),
+            restored_by: None,
+            preview: String::new(),
+            size: None,
+            line: "{}".into(),
+        };
+        let (discarded, replayed, resolved) = (copy("discard"), copy("replay"), copy("resolve"));
+        assert!(warnings(&[&discarded]).is_empty());
+        let told = warnings(&[&discarded, &replayed, &replayed, &resolved]);
+        assert!(told[0].starts_with("2 of these are copies of messages that were sent"));
+        assert!(told[1].starts_with("1 of these is only marked"));
     }
 }

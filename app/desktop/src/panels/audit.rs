@@ -1,16 +1,23 @@
 //! The audit trail: every act with who, when, why, which message, where it went and what the broker answered.
 
+use std::collections::BTreeSet;
+
 use dlo_core::Millis;
-use dlo_engine::{Ask, command::AuditAsk, event::AuditLine};
+use dlo_engine::{
+    Ask,
+    command::{AuditAsk, AuditView},
+    event::AuditLine,
+};
 use egui::{Align, Layout, RichText, Ui};
 
 use crate::{
     dialogs::{Dialog, export_audit::ExportAuditDialog},
     intent::{Cx, Intent},
-    state::Center,
+    remote::Remote,
+    state::{AppState, Center, Purpose},
     theme::{Colours, colours},
     widgets::{
-        parts::{Tone, button, chip, quiet_button, text_field},
+        parts::{Tone, button, chip, choice, quiet_button, text_field},
         table::{Cell, Column, Picked, RowContent, Shape, Table},
     },
     words,
@@ -28,9 +35,31 @@ pub struct AuditPanel {
     from: String,
     until: String,
     offset: u64,
+    fold: Fold,
+    /// Runs whose messages are shown under them, and those that were asked for.
+    unfolded: BTreeSet<String>,
+    asked_runs: BTreeSet<String>,
     table: Table,
     chosen: Option<u64>,
     asked: Option<AuditAsk>,
+}
+
+/// What one line stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Fold {
+    #[default]
+    Runs,
+    Messages,
+}
+
+/// One line on screen.
+#[derive(Clone, Copy, Debug)]
+enum Shown<'a> {
+    Entry(&'a AuditLine),
+    /// A message under its run.
+    Under(&'a AuditLine),
+    /// So many messages of a run are not shown.
+    More(&'a str, u64),
 }
 
 const PAGE: u64 = 1_000;
@@ -38,9 +67,9 @@ const PAGE: u64 = 1_000;
 const COLUMNS: [Column; 8] = [
     Column::left("time (UTC)", 160.0),
     Column::left("who", 90.0),
-    Column::left("act", 76.0),
+    Column::left("act", 92.0),
     Column::left("destination", 130.0),
-    Column::left("position", 80.0),
+    Column::left("position", 116.0),
     Column::left("target", 120.0),
     Column::left("outcome", 86.0),
     Column::rest("why"),
@@ -77,6 +106,7 @@ impl AuditPanel {
                 self.filters(ui);
             });
         self.ask(ui, cx);
+        self.ask_runs(cx);
         self.pages(ui, cx);
         self.entries(ui, cx);
     }
@@ -104,6 +134,15 @@ impl AuditPanel {
                 )
                 .changed();
             }
+            let folds = [
+                (
+                    Fold::Runs,
+                    "by run",
+                    "One line a run; click it to see its messages",
+                ),
+                (Fold::Messages, "by message", "One line a message"),
+            ];
+            changed |= choice(ui, &mut self.fold, &folds);
             if quiet_button(ui, "Clear", None).clicked() {
                 *self = Self::default();
             }
@@ -118,7 +157,15 @@ impl AuditPanel {
 
     fn query(&self) -> Result<AuditAsk, String> {
         let given = |text: &str| (!text.trim().is_empty()).then(|| text.trim().to_owned());
+        // A text or an outcome is that of a message, so the messages are shown that have it.
+        let of_messages = [&self.text, &self.outcome, &self.run]
+            .iter()
+            .any(|text| !text.trim().is_empty());
         Ok(AuditAsk {
+            view: match self.fold {
+                Fold::Runs if !of_messages => AuditView::Runs,
+                _ => AuditView::Messages,
+            },
             act: given(&self.act),
             who: given(&self.who),
             destination: given(&self.destination),
@@ -151,6 +198,46 @@ impl AuditPanel {
     /// Asks again the next time it is drawn; call it when something was done.
     pub fn outdate(&mut self) {
         self.asked = None;
+        self.asked_runs.clear();
+    }
+
+    /// Asks for the messages of runs that are unfolded.
+    fn ask_runs(&mut self, cx: &mut Cx<'_>) {
+        for run in &self.unfolded {
+            if !self.asked_runs.insert(run.clone()) {
+                continue;
+            }
+            let query = AuditAsk {
+                run: Some(run.clone()),
+                limit: PAGE,
+                ..AuditAsk::default()
+            };
+            let purpose = Purpose::AuditRun(run.clone());
+            cx.want(Intent::AskAs(Ask::Audit { query }, purpose));
+        }
+    }
+
+    /// The lines of the table: entries, with the messages of unfolded runs under them.
+    fn lines<'a>(&self, state: &'a AppState, entries: &'a [AuditLine]) -> Vec<Shown<'a>> {
+        let mut lines = Vec::with_capacity(entries.len());
+        for entry in entries {
+            lines.push(Shown::Entry(entry));
+            let run = entry.run.as_deref().unwrap_or_default();
+            if entry.messages.is_none() || !self.unfolded.contains(run) {
+                continue;
+            }
+            let page = state.audit_runs.get(run).and_then(Remote::value);
+            let Some(page) = page else {
+                continue;
+            };
+            let of_messages = page.entries.iter().filter(|line| line.messages.is_none());
+            lines.extend(of_messages.map(Shown::Under));
+            let more = page.total.saturating_sub(page.entries.len() as u64);
+            if more > 0 {
+                lines.push(Shown::More(run, more));
+            }
+        }
+        lines
     }
 
     fn verified(&self, ui: &mut Ui, cx: &Cx<'_>) {
@@ -221,10 +308,7 @@ impl AuditPanel {
             crate::widgets::parts::empty(ui, "No entries", "Nothing was done yet that matches.");
             return;
         }
-        let chosen = self
-            .chosen
-            .and_then(|id| page.entries.iter().find(|line| line.id == id))
-            .cloned();
+        let chosen = self.chosen_line(cx, &page.entries);
         if let Some(line) = &chosen {
             egui::Panel::bottom("audit entry")
                 .resizable(true)
@@ -232,22 +316,46 @@ impl AuditPanel {
                 .show(ui, |ui| entry_ui(ui, cx, line));
         }
         let colours = colours(ui);
-        let entries = &page.entries;
-        let total = entries.len() as u64;
-        egui::CentralPanel::no_frame().show(ui, |ui| {
-            let touched = self
-                .table
-                .show(ui, "Audit entries", &COLUMNS, total, |index| {
-                    content(
-                        &entries[index as usize],
-                        chosen.as_ref().map(|line| line.id),
-                        colours,
-                    )
-                });
-            if let Some(click) = touched.clicked {
-                self.chosen = entries.get(click.row as usize).map(|line| line.id);
+        let lines = self.lines(cx.state, &page.entries);
+        let (chosen, unfolded) = (self.chosen, &self.unfolded);
+        let table = &mut self.table;
+        let touched = egui::CentralPanel::no_frame()
+            .show(ui, |ui| {
+                let total = lines.len() as u64;
+                table.show(ui, "Audit entries", &COLUMNS, total, |index| {
+                    content(&lines[index as usize], chosen, unfolded, colours)
+                })
+            })
+            .inner;
+        match touched
+            .clicked
+            .and_then(|click| lines.get(click.row as usize))
+        {
+            Some(Shown::Entry(line)) => {
+                self.chosen = Some(line.id);
+                if let (Some(run), Some(1..)) = (&line.run, line.messages)
+                    && !self.unfolded.remove(run)
+                {
+                    self.unfolded.insert(run.clone());
+                    self.asked_runs.remove(run);
+                }
             }
-        });
+            Some(Shown::Under(line)) => self.chosen = Some(line.id),
+            Some(Shown::More(run, _)) => {
+                cx.want(Intent::Show(Center::Run((*run).to_owned())));
+            }
+            None => {}
+        }
+    }
+
+    /// The entry that was clicked last, among those that are there.
+    fn chosen_line(&self, cx: &Cx<'_>, page: &[AuditLine]) -> Option<AuditLine> {
+        let id = self.chosen?;
+        let under = cx.state.audit_runs.values().filter_map(Remote::value);
+        page.iter()
+            .chain(under.flat_map(|page| page.entries.iter()))
+            .find(|line| line.id == id)
+            .cloned()
     }
 }
 
@@ -267,28 +375,71 @@ fn time(text: &str) -> Result<Option<Millis>, String> {
         .ok_or_else(|| "Write times as 2026-11-30 or 2026-11-30T03:10:00Z.".to_owned())
 }
 
-fn content(line: &AuditLine, chosen: Option<u64>, colours: &Colours) -> RowContent {
+fn content(
+    shown: &Shown<'_>,
+    chosen: Option<u64>,
+    unfolded: &BTreeSet<String>,
+    colours: &Colours,
+) -> RowContent {
+    match shown {
+        Shown::Entry(line) => {
+            let run = line.run.as_deref().unwrap_or_default();
+            let mark = match line.messages {
+                Some(1..) if unfolded.contains(run) => "− ",
+                Some(1..) => "+ ",
+                _ => "",
+            };
+            line_content(line, mark, chosen, colours)
+        }
+        Shown::Under(line) => line_content(line, "   ", chosen, colours),
+        Shown::More(_, more) => {
+            let text = format!(
+                "and {} more; click to see them in the run",
+                words::count(*more)
+            );
+            RowContent {
+                cells: vec![Cell::new(text.clone(), colours.weak)],
+                name: text,
+                ground: None,
+                state: Picked::No,
+                shape: Shape::Cells,
+            }
+        }
+    }
+}
+
+fn line_content(
+    line: &AuditLine,
+    mark: &str,
+    chosen: Option<u64>,
+    colours: &Colours,
+) -> RowContent {
     let tone = outcome_tone(&line.outcome).text(colours);
+    let outcome = words::outcome(&line.act, &line.outcome);
+    let messages = line.messages.filter(|count| *count > 0);
+    let place = match messages {
+        Some(count) => words::counted(count, "message"),
+        None => (line.position.as_ref())
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    };
+    let of = messages.map_or(String::new(), |count| {
+        format!(", {}", words::counted(count, "message"))
+    });
     RowContent {
         cells: vec![
             Cell::mono(words::moment(line.time), colours.weak),
             Cell::new(&line.who, colours.text),
-            Cell::bold(&line.act, colours.strong),
+            Cell::bold(format!("{mark}{}", line.act), colours.strong),
             Cell::new(&line.destination, colours.text),
-            Cell::mono(
-                line.position
-                    .as_ref()
-                    .map(ToString::to_string)
-                    .unwrap_or_default(),
-                colours.text,
-            ),
+            Cell::mono(place, colours.text),
             Cell::new(line.target.clone().unwrap_or_default(), colours.text),
-            Cell::new(&line.outcome, tone),
+            Cell::new(outcome, tone),
             Cell::new(&line.why, colours.text),
         ],
         name: format!(
-            "Entry {}: {} {} {}",
-            line.id, line.act, line.destination, line.outcome
+            "Entry {}: {} {} {outcome}{of}",
+            line.id, line.act, line.destination
         ),
         ground: None,
         state: if chosen == Some(line.id) {
@@ -319,7 +470,10 @@ fn entry_ui(ui: &mut Ui, cx: &mut Cx<'_>, line: &AuditLine) {
                 if let Some(target) = &line.target {
                     fact(ui, "Target", target);
                 }
-                fact(ui, "Outcome", &line.outcome);
+                if let Some(messages) = line.messages.filter(|count| *count > 0) {
+                    fact(ui, "Messages", &words::count(messages));
+                }
+                fact(ui, "Outcome", words::outcome(&line.act, &line.outcome));
                 if let Some(detail) = &line.detail {
                     fact(ui, "Answer", detail);
                 }

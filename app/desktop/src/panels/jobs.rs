@@ -13,16 +13,20 @@ use crate::{
 
 /// Draws the newest jobs, running ones first.
 pub fn jobs_ui(ui: &mut Ui, cx: &mut Cx<'_>) {
-    let mut jobs: Vec<&Job> = cx.state.jobs.iter().rev().collect();
-    jobs.sort_by_key(|job| !job.is_active());
-    let more = jobs.len().saturating_sub(3);
-    for job in jobs.iter().take(3) {
-        ui.horizontal(|ui| job_ui(ui, cx, job));
+    let jobs = cx.state.jobs.iter().rev();
+    let (active, over): (Vec<&Job>, Vec<&Job>) = jobs.partition(|job| job.is_active());
+    for job in active.iter().take(3) {
+        ui.horizontal_wrapped(|ui| job_ui(ui, cx, job));
     }
-    if more > 0 || jobs.iter().any(|job| !job.is_active()) {
-        ui.horizontal(|ui| {
-            if more > 0 {
-                ui.weak(format!("and {more} more"));
+    if active.len() > 3 {
+        ui.weak(format!("and {} more are running", active.len() - 3));
+    }
+    // Of those that are over the newest is enough: the list of runs has them all.
+    if let Some(newest) = over.first() {
+        ui.horizontal_wrapped(|ui| {
+            job_ui(ui, cx, newest);
+            if over.len() > 1 {
+                ui.weak(format!("and {} more ended", over.len() - 1));
             }
             if quiet_button(ui, "Clear finished", None).clicked() {
                 cx.want(Intent::ClearJobs);
@@ -119,7 +123,8 @@ fn status(job: &Job, now: dlo_core::Millis) -> (String, Tone) {
             }
             RunPhase::Watching { until } => (
                 format!(
-                    "{done} · watching for returns, {} to go",
+                    "watching {} for returns, {} to go · {done}",
+                    words::count(progress.done),
                     words::countdown(until.since(now))
                 ),
                 Tone::Accent,

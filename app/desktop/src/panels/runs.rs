@@ -118,7 +118,7 @@ impl RunsPanel {
             "Messages of the run",
             &MESSAGES,
             shown.len() as u64,
-            |index| message_content(shown[index as usize], chosen, colours),
+            |index| message_content(shown[index as usize], &detail.run.act, chosen, colours),
         );
         if let Some(click) = touched.clicked {
             self.chosen = shown
@@ -163,7 +163,11 @@ impl RunsPanel {
                         if *count > 0 {
                             chip(
                                 ui,
-                                &format!("{} {outcome}", words::count(*count)),
+                                &format!(
+                                    "{} {}",
+                                    words::count(*count),
+                                    words::outcome(&run.act, outcome)
+                                ),
                                 outcome_tone(outcome),
                             );
                         }
@@ -237,7 +241,10 @@ fn run_content(run: &RunSummary, colours: &Colours) -> RowContent {
         .outcomes
         .iter()
         .filter(|(_, count)| **count > 0)
-        .map(|(outcome, count)| format!("{} {outcome}", words::count(*count)))
+        .map(|(outcome, count)| {
+            let outcome = words::outcome(&run.act, outcome);
+            format!("{} {outcome}", words::count(*count))
+        })
         .collect();
     let state = if run.crashed { "cut off" } else { &run.state };
     let tone = if run.crashed {
@@ -264,7 +271,12 @@ fn run_content(run: &RunSummary, colours: &Colours) -> RowContent {
     }
 }
 
-fn message_content(message: &RunMessage, chosen: Option<u64>, colours: &Colours) -> RowContent {
+fn message_content(
+    message: &RunMessage,
+    act: &str,
+    chosen: Option<u64>,
+    colours: &Colours,
+) -> RowContent {
     RowContent {
         cells: vec![
             Cell::mono((message.sequence + 1).to_string(), colours.weak),
@@ -278,7 +290,7 @@ fn message_content(message: &RunMessage, chosen: Option<u64>, colours: &Colours)
             ),
             Cell::new(message.target.clone().unwrap_or_default(), colours.text),
             Cell::new(
-                &message.outcome,
+                words::outcome(act, &message.outcome),
                 outcome_tone(&message.outcome).text(colours),
             ),
             Cell::mono(

@@ -70,7 +70,11 @@ impl AppState {
             Purpose::Verify => self.verified.load(),
             Purpose::Runs => self.runs.load(),
             Purpose::RunMessages(_) => self.run.load(),
-            Purpose::Captures => self.captures.load(),
+            Purpose::AuditRun(run) => self.audit_runs.entry(run.clone()).or_default().load(),
+            Purpose::Captures(of) => {
+                self.copies_of = *of;
+                self.captures.load();
+            }
             _ => {}
         }
         self.tasks.insert(task, purpose);
@@ -114,9 +118,13 @@ impl AppState {
                 look,
                 progress,
                 why,
-            } => self.progress(look, progress, Some(LookPhase::Paused(why))),
+            } => {
+                self.progress(look, progress, Some(LookPhase::Paused(why)));
+                follow_up = self.hide_settled(look);
+            }
             News::LookEnded { look, progress } => {
                 self.progress(look, progress, Some(LookPhase::Ended));
+                follow_up = self.hide_settled(look);
             }
             News::HoldLost { look, why } => self.hold_lost(look, why),
             News::LookClosed { look, returned } => {
@@ -178,7 +186,11 @@ impl AppState {
                 );
             }
             News::Audit { entries, total } => {
-                if self.newest(task, &Purpose::Audit) {
+                if let Some(Purpose::AuditRun(run)) = self.tasks.get(&task) {
+                    let run = run.clone();
+                    let page = AuditPage { entries, total };
+                    self.audit_runs.entry(run).or_default().ready(page);
+                } else if self.newest(task, &Purpose::Audit) {
                     self.audit.ready(AuditPage { entries, total });
                 }
             }
@@ -199,7 +211,11 @@ impl AppState {
                     notes,
                 });
             }
-            News::Captures(captures) => self.captures.ready(captures),
+            News::Captures(captures) => {
+                if self.newest(task, &Purpose::Captures(self.copies_of)) {
+                    self.captures.ready(captures);
+                }
+            }
             News::Redrives { .. } => {}
             News::Notice(text) => self.notify(Weight::Information, text),
             News::Done => follow_up = self.ended(task, Ending::Done),
@@ -315,6 +331,18 @@ impl AppState {
         });
     }
 
+    /// Messages that were resolved before are hidden unless a person wants to see them.
+    fn hide_settled(&self, id: LookId) -> FollowUp {
+        match self.look(id) {
+            Some(look) if look.shows_settled() => vec![Ask::Filter {
+                look: id,
+                query: look.filter.query.clone(),
+                resolved: look.filter.resolved,
+            }],
+            _ => FollowUp::new(),
+        }
+    }
+
     fn hold_lost(&mut self, id: LookId, why: String) {
         if let Some(look) = self.look_mut(id) {
             look.phase = LookPhase::Lost(why.clone());
@@ -341,6 +369,9 @@ impl AppState {
             notes: report.notes.clone(),
         };
         self.run.ready(detail);
+        for look in &mut self.looks {
+            look.drop_settled_drafts(&report.messages);
+        }
         self.reports.push(report);
         self.refresh()
     }
@@ -355,8 +386,12 @@ impl AppState {
             })
             .collect();
         asks.push(Ask::Runs);
+        asks.extend(self.looks.iter().flat_map(LookState::ask_again));
         if self.captures.value().is_some() {
-            asks.push(Ask::Captures { destination: None });
+            asks.push(Ask::Captures {
+                destination: None,
+                of: self.copies_of,
+            });
         }
         asks
     }
@@ -369,13 +404,15 @@ impl AppState {
         self.end_look_task(task, &purpose, &ending);
         match ending {
             Ending::Done => self.done(&purpose),
+            // A run that was stopped has done something too.
             Ending::Cancelled => {
                 self.settle(&purpose);
-                FollowUp::new()
+                self.after(&purpose)
             }
             Ending::Failed(error) => {
+                let follow_up = self.after(&purpose);
                 self.failed(purpose, error);
-                FollowUp::new()
+                follow_up
             }
         }
     }
@@ -411,6 +448,14 @@ impl AppState {
         }
     }
 
+    /// What has to be asked after an act that ended without a report.
+    fn after(&self, purpose: &Purpose) -> FollowUp {
+        match purpose {
+            Purpose::Run(_) => self.refresh(),
+            _ => FollowUp::new(),
+        }
+    }
+
     fn done(&mut self, purpose: &Purpose) -> FollowUp {
         self.settle(purpose);
         match purpose {
@@ -425,6 +470,11 @@ impl AppState {
                     .map(|connection| Ask::List { connection })
                     .into_iter()
                     .collect()
+            }
+            Purpose::Export(_) => {
+                let mut asks = vec![Ask::Runs];
+                asks.extend(self.looks.iter().flat_map(LookState::ask_again));
+                asks
             }
             Purpose::Resolve(run) => vec![Ask::RunMessages { run: run.clone() }, Ask::Runs],
             _ => FollowUp::new(),
@@ -450,7 +500,8 @@ impl AppState {
             Purpose::Verify => self.verified.settle(),
             Purpose::Runs => self.runs.settle(),
             Purpose::RunMessages(_) => self.run.settle(),
-            Purpose::Captures => self.captures.settle(),
+            Purpose::AuditRun(run) => self.audit_runs.entry(run.clone()).or_default().settle(),
+            Purpose::Captures(_) => self.captures.settle(),
             Purpose::Plan => self.plan.settle(),
             _ => {}
         }
@@ -492,7 +543,8 @@ impl AppState {
             Purpose::Verify => self.verified.fail(error),
             Purpose::Runs => self.runs.fail(error),
             Purpose::RunMessages(_) => self.run.fail(error),
-            Purpose::Captures => self.captures.fail(error),
+            Purpose::AuditRun(run) => self.audit_runs.entry(run.clone()).or_default().fail(error),
+            Purpose::Captures(_) => self.captures.fail(error),
             Purpose::Close(look) => {
                 self.notify(Weight::Failure, words::error(&error));
                 self.change(*look, |look| look.phase = LookPhase::Failed(error));

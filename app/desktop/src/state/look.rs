@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use dlo_core::{Address, Delivery, Error, LookCost, Message, Millis, Returned};
 use dlo_engine::{
-    TaskId,
-    command::{ConnectionId, LookId, ShowResolved},
-    event::{Listed, LookOpened, LookProgress, Opened},
-    store::LookView,
+    Ask, TaskId,
+    command::{ConnectionId, DecodeAs, LookId, ShowResolved},
+    event::{Listed, LookOpened, LookProgress, Opened, RunMessage},
+    store::{LookView, RowState},
 };
 
 use crate::remote::Remote;
@@ -28,6 +28,8 @@ pub struct LookState {
     pub opened: Remote<Arc<Opened>>,
     /// The row that was asked for last; answers about others are ignored.
     pub wanted: Option<u32>,
+    /// How the message on screen is decoded.
+    pub decode: DecodeAs,
     /// Messages that were edited by hand and not sent yet, by row.
     pub drafts: BTreeMap<u32, Message>,
     /// The message a pointer-like dead letter points to.
@@ -104,6 +106,7 @@ impl LookState {
             filter: Filter::default(),
             opened: Remote::NotAsked,
             wanted: None,
+            decode: DecodeAs::Detected,
             drafts: BTreeMap::new(),
             pointed: None,
             opened_at: now,
@@ -116,6 +119,43 @@ impl LookState {
         self.opened
             .value()
             .filter(|opened| Some(opened.row) == self.wanted)
+    }
+
+    /// Edits of messages that a run has sent or removed are over.
+    pub fn drop_settled_drafts(&mut self, messages: &[RunMessage]) {
+        let view = &self.view;
+        self.drafts.retain(|row, _| match view.state(*row) {
+            Some(RowState::Here) => true,
+            // A record that cannot be removed stays resolved; it may be edited again after the run that resolved it.
+            Some(RowState::Resolved) => {
+                let at = view.delivery(*row).map(|delivery| delivery.position);
+                !messages.iter().any(|message| message.position == at)
+            }
+            _ => false,
+        });
+    }
+
+    /// Asks again for the rows to show, and for the open message with its history.
+    pub fn ask_again(&self) -> Vec<Ask> {
+        let mut asks = vec![Ask::Filter {
+            look: self.id,
+            query: self.filter.query.clone(),
+            resolved: self.filter.resolved,
+        }];
+        asks.extend(self.wanted.map(|row| Ask::Open {
+            look: self.id,
+            row,
+            decode: self.decode.clone(),
+        }));
+        asks
+    }
+
+    /// Rows that need nobody any more but are shown, although that was not asked for.
+    pub fn shows_settled(&self) -> bool {
+        let open: u64 = self.view.groups().iter().map(|group| group.open).sum();
+        self.filter.rows.is_none()
+            && self.filter.resolved == ShowResolved::Hide
+            && open < u64::from(self.view.len() - self.view.first())
     }
 
     /// Why nothing can be done with its messages, if that is so.

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use dlo_core::{Address, Error, LookCost, Millis, ServerInfo};
 use dlo_engine::{
     TaskId,
-    command::{ConnectionId, LookId},
+    command::{ConnectionId, CopiesOf, LookId},
     event::{AuditLine, Listed, RunMessage, RunReport, RunSummary, SavedCopy},
     profile::{Mode, Profile},
     replay::plan::Plan,
@@ -37,10 +37,14 @@ pub struct AppState {
     pub notices: Vec<Notice>,
     pub plan: Remote<Arc<Plan>>,
     pub audit: Remote<AuditPage>,
+    /// Messages of runs that are unfolded in the audit view.
+    pub audit_runs: BTreeMap<String, Remote<AuditPage>>,
     pub verified: Remote<Verified>,
     pub runs: Remote<Arc<[RunSummary]>>,
     pub run: Remote<RunDetail>,
     pub captures: Remote<Arc<[SavedCopy]>>,
+    /// Which copies were asked for last.
+    pub copies_of: CopiesOf,
     pub reports: Vec<Arc<RunReport>>,
     /// The answer to the connection test of the profile editor.
     pub test: Remote<ServerInfo>,
@@ -62,6 +66,16 @@ pub enum Center {
     Captures,
 }
 
+impl Center {
+    /// True for what is opened over a destination and left again.
+    pub fn is_page(&self) -> bool {
+        matches!(
+            self,
+            Self::Audit | Self::Runs | Self::Run(_) | Self::Captures
+        )
+    }
+}
+
 /// An open connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
@@ -78,6 +92,8 @@ pub struct Connection {
     pub listed_at: Millis,
 }
 
+/// Milliseconds for which a job that ended well stays in the strip.
+const JOB_STAYS: i64 = 20_000;
 /// Milliseconds by which a broker's figures may be late (RabbitMQ's management API counts every 5 s).
 const STATISTICS_ARE_LATE: i64 = 10_000;
 
@@ -154,10 +170,12 @@ impl Default for AppState {
             notices: Vec::new(),
             plan: Remote::NotAsked,
             audit: Remote::NotAsked,
+            audit_runs: BTreeMap::new(),
             verified: Remote::NotAsked,
             runs: Remote::NotAsked,
             run: Remote::NotAsked,
             captures: Remote::NotAsked,
+            copies_of: CopiesOf::Removed,
             reports: Vec::new(),
             test: Remote::NotAsked,
             tasks: BTreeMap::new(),
@@ -273,6 +291,15 @@ impl AppState {
         let now = self.now;
         self.notices
             .retain(|notice| notice.weight == Weight::Failure || now.since(notice.at) < 9_000);
+    }
+
+    /// Lets jobs go that ended well a while ago; the list of runs keeps them. What went wrong stays until it is cleared.
+    pub fn age_jobs(&mut self) {
+        let now = self.now;
+        self.jobs.retain(|job| {
+            let is_fresh = job.ended.is_none_or(|ended| now.since(ended) < JOB_STAYS);
+            is_fresh || job.state != JobState::Done || !job.troubles().is_empty()
+        });
     }
 
     /// Destinations that need somebody: growing dead letters, or some that expire within a day.

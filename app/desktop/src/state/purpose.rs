@@ -3,7 +3,7 @@
 use dlo_core::Address;
 use dlo_engine::{
     Ask,
-    command::{Act, ConnectionId, LookId},
+    command::{Act, ConnectionId, CopiesOf, LookId},
 };
 
 /// Why a task was started.
@@ -32,12 +32,14 @@ pub enum Purpose {
     Run(String),
     Export(String),
     Audit,
+    /// The messages of one run, for the audit view.
+    AuditRun(String),
     ExportAudit,
     Verify,
     Runs,
     RunMessages(String),
     Resolve(String),
-    Captures,
+    Captures(CopiesOf),
     Redrives,
     /// Pause, resume, cancel.
     Control,
@@ -90,7 +92,7 @@ impl Purpose {
             Ask::Runs => Self::Runs,
             Ask::RunMessages { run } => Self::RunMessages(run.clone()),
             Ask::ResolveUnknown { run, .. } => Self::Resolve(run.clone()),
-            Ask::Captures { .. } => Self::Captures,
+            Ask::Captures { of, .. } => Self::Captures(*of),
             Ask::Redrives { .. } => Self::Redrives,
             _ => Self::Control,
         }

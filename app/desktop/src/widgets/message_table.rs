@@ -101,6 +101,9 @@ pub struct Lines {
     starts: Vec<(u64, u32)>,
     total: u64,
     first: u32,
+    /// Rows of the filter that can still be acted on, and how many rows of the view that are gone were counted for it.
+    actable: u64,
+    seen_gone: usize,
     /// Cached lines of the screen.
     cache: HashMap<u32, Arc<Row>>,
 }
@@ -128,7 +131,11 @@ impl Lines {
             self.rows = filter.cloned();
             self.sorted = 0;
             self.by_group.clear();
+            if let Some(rows) = &self.rows {
+                (self.actable, self.seen_gone) = view.actable_of(rows);
+            }
         }
+        self.count_gone(view);
         let available = self
             .rows
             .as_ref()
@@ -217,6 +224,25 @@ impl Lines {
             Some(rows) => rows.len() as u64,
             None => u64::from(view.len() - view.first()),
         }
+    }
+
+    /// How many rows that the filter shows can still be acted on.
+    pub fn actable(&self, view: &LookView) -> u64 {
+        match &self.rows {
+            Some(_) => self.actable,
+            None => view.actable(),
+        }
+    }
+
+    /// Takes rows that are gone off the count; each is looked at once.
+    fn count_gone(&mut self, view: &LookView) {
+        let Some(rows) = &self.rows else {
+            return;
+        };
+        let gone = view.gone_from(self.seen_gone);
+        self.seen_gone += gone.len();
+        let counted = gone.iter().filter(|row| rows.binary_search(row).is_ok());
+        self.actable = self.actable.saturating_sub(counted.count() as u64);
     }
 
     pub fn fold(&mut self, group: u32) {

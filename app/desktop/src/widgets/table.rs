@@ -143,6 +143,8 @@ pub struct Click {
 pub struct Table {
     pub scroll: RowScroll,
     widths: Vec<f32>,
+    /// The columns that the widths belong to.
+    titles: Vec<&'static str>,
 }
 
 const PADDING: f32 = 8.0;
@@ -208,7 +210,10 @@ impl Table {
 
     /// How wide each column is now.
     fn fit_widths(&mut self, columns: &[Column], full: f32) {
-        if self.widths.len() != columns.len() {
+        let same = self.titles.len() == columns.len()
+            && (self.titles.iter().zip(columns)).all(|(title, column)| *title == column.title);
+        if !same {
+            self.titles = columns.iter().map(|column| column.title).collect();
             self.widths = columns.iter().map(|column| column.width).collect();
         }
         let fixed: f32 = columns

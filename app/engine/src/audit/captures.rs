@@ -58,8 +58,8 @@ pub enum Restored {
 pub struct CaptureFilter {
     /// Saved by this run.
     pub run: Option<RunId>,
-    /// Saved by runs that do this, for example [`Act::Discard`].
-    pub act: Option<Act>,
+    /// Saved by runs that do one of these, for example [`Act::Discard`]; empty for all.
+    pub acts: Vec<Act>,
     /// From this profile.
     pub profile: Option<String>,
     /// From this destination.
@@ -165,7 +165,7 @@ fn conditions(filter: &CaptureFilter) -> Conditions {
     let micros = |time: &Timestamp| time.as_microsecond();
     let conditions = Conditions::default()
         .equal("run.run", filter.run.clone())
-        .equal("run.act", filter.act)
+        .one_of("run.act", &filter.acts)
         .equal("run.profile", filter.profile.clone())
         .equal("run.destination", filter.destination.clone())
         .equal("entry.sha256", filter.sha256.clone())

@@ -18,6 +18,22 @@ impl Conditions {
         self.compare(&format!("{column} ="), value)
     }
 
+    /// `column` has one of these values; without any, it may have any.
+    pub(super) fn one_of(mut self, column: &str, values: &[impl ToSql]) -> Self {
+        let values: Vec<Value> = values.iter().filter_map(owned).collect();
+        if values.is_empty() {
+            return self;
+        }
+        let mut numbers = Vec::with_capacity(values.len());
+        for value in values {
+            self.values.push(value);
+            numbers.push(format!("?{}", self.values.len()));
+        }
+        self.clauses
+            .push(format!("{column} IN ({})", numbers.join(", ")));
+        self
+    }
+
     /// The comparison, for example `time >=`, holds with this value, if there is one.
     pub(super) fn compare(mut self, comparison: &str, value: Option<impl ToSql>) -> Self {
         if let Some(value) = value.as_ref().and_then(owned) {
@@ -111,13 +127,15 @@ mod tests {
         let conditions = Conditions::default()
             .equal("a", None::<i64>)
             .equal("b", Some("x"))
+            .one_of("f", &[1, 2])
+            .one_of("g", &[0i64; 0])
             .contains(&["c", "d"], Some("50%"))
             .and("e IS NULL");
         assert_eq!(
             conditions.clause(),
-            "WHERE b = ?1 AND (c LIKE ?2 ESCAPE '\\' OR d LIKE ?2 ESCAPE '\\') AND e IS NULL"
+            "WHERE b = ?1 AND f IN (?2, ?3) AND (c LIKE ?4 ESCAPE '\\' OR d LIKE ?4 ESCAPE '\\') AND e IS NULL"
         );
-        assert_eq!(conditions.values[1], Value::Text("%50\\%%".to_owned()));
+        assert_eq!(conditions.values[3], Value::Text("%50\\%%".to_owned()));
         assert_eq!(Conditions::default().clause(), "");
     }
 }

@@ -20,6 +20,8 @@ pub enum View {
     Messages,
     /// Every entry: each run's begin and end, each intent, each step.
     Steps,
+    /// One for each run, whatever became of its messages.
+    Runs,
 }
 
 /// Which entries; everything that is set must hold.
@@ -74,6 +76,8 @@ pub struct AuditEntry {
     pub run: RunId,
     /// Which message of it; `None` for the run itself.
     pub seq: Option<u64>,
+    /// How many messages the run has, when this is about the run itself.
+    pub total: Option<u64>,
     /// Where the message lay, as JSON text.
     pub position: Option<String>,
     /// SHA-256 of its body in hex.
@@ -193,6 +197,9 @@ const NEWEST: &str = "entry.id =
     AND (entry.seq >= 0 OR NOT EXISTS
       (SELECT 1 FROM entry AS m WHERE m.run_id = entry.run_id AND m.seq >= 0))";
 
+const LAST_OF_RUN: &str = "entry.seq < 0 AND entry.id =
+    (SELECT max(id) FROM entry AS n WHERE n.run_id = entry.run_id AND n.seq = entry.seq)";
+
 fn conditions(filter: &AuditFilter) -> Conditions {
     let micros = |time: &Timestamp| time.as_microsecond();
     let conditions = Conditions::default()
@@ -216,6 +223,7 @@ fn conditions(filter: &AuditFilter) -> Conditions {
     match filter.view {
         View::Messages => conditions.and(NEWEST),
         View::Steps => conditions,
+        View::Runs => conditions.and(LAST_OF_RUN),
     }
 }
 
@@ -364,6 +372,7 @@ fn shown(
         destination: run.destination,
         run: run.run,
         seq: u64::try_from(stored.seq).ok(),
+        total: (stored.seq == RUN).then_some(run.total),
         position,
         sha256,
         target,

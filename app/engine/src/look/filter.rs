@@ -30,7 +30,7 @@ pub async fn filter(
     let look = shared.look(id)?;
     let shown = look
         .view
-        .rows_where(|state| resolved == ShowResolved::Show || state != RowState::Resolved);
+        .rows_where(|state| resolved == ShowResolved::Show || !state.is_settled());
     let rows = matching(shared, &look, shown, &text, cancel).await?;
     reporter
         .tell(News::Filtered {

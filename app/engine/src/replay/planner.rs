@@ -189,7 +189,8 @@ fn replay_steps(look: &OpenLook, messages: &[PlannedMessage], ask: &ReplayAsk) -
         .filter(|message| message.outgoing.is_some())
         .count();
     let mut steps = vec![format!(
-        "Write {going} messages with a copy of each to the journal, before anything is sent."
+        "Write {} with a copy to the journal, before anything is sent.",
+        counted(going)
     )];
     if let Some(canary) = &ask.canary {
         steps.push(format!(
@@ -218,6 +219,12 @@ fn replay_steps(look: &OpenLook, messages: &[PlannedMessage], ask: &ReplayAsk) -
     steps
 }
 
+/// `1 message`, `12 messages`.
+fn counted(count: usize) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} message{plural}")
+}
+
 fn bare(look: &OpenLook, row: u32) -> Option<PlannedMessage> {
     let delivery = look.view.delivery(row)?;
     Some(PlannedMessage {
@@ -241,7 +248,7 @@ fn plan_discard(look: &OpenLook, rows: &[u32], plan: &mut Plan) {
     };
     plan.messages = rows.iter().filter_map(|row| bare(look, *row)).collect();
     let count = plan.messages.len();
-    plan.steps = vec![format!("Save a copy of {count} messages in the journal.")];
+    plan.steps = vec![format!("Save a copy of {} in the journal.", counted(count))];
     plan.steps.push(if can_remove {
         format!("Remove them from {}. They can be restored.", look.address())
     } else {

@@ -6,4 +6,4 @@
 mod pack;
 mod view;
 
-pub use view::{Budget, GroupRow, LookView, NewRow, Row, RowState, preview};
+pub use view::{Budget, GroupRow, KeyKind, LookView, NewRow, Row, RowState, preview};

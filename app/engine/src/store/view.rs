@@ -47,6 +47,11 @@ impl RowState {
         self == Self::Here
     }
 
+    /// True when nobody has to do anything about it any more.
+    pub fn is_settled(self) -> bool {
+        matches!(self, Self::Resolved | Self::Replayed | Self::Discarded)
+    }
+
     /// True when an act can still be done on it.
     pub fn can_act(self) -> bool {
         matches!(self, Self::Here | Self::Resolved)
@@ -72,6 +77,8 @@ pub struct Row {
     pub time: Option<Millis>,
     /// The key, or what stands for it, as far as it is text; bounded.
     pub key: Option<String>,
+    /// What the key is.
+    pub key_kind: KeyKind,
     pub attempts: Option<u32>,
     pub group: u32,
     pub state: RowState,
@@ -79,6 +86,22 @@ pub struct Row {
     pub size: Option<u64>,
     /// The beginning of the body in one line; bounded. Hexadecimal when it is not text.
     pub preview: String,
+}
+
+/// What stands in a row's key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyKind {
+    /// The record's own key.
+    #[default]
+    Key,
+    /// The group that order is kept in (SQS FIFO).
+    Group,
+    MessageId,
+    CorrelationId,
+    /// A record without a key, on a broker whose records have one.
+    Null,
+    /// The broker knows no keys, and the message has nothing that identifies it.
+    None,
 }
 
 /// One failure group of a look.
@@ -112,6 +135,10 @@ struct Inner {
     /// Label and class of each group.
     groups: Vec<(String, String)>,
     tally: Vec<Tally>,
+    /// Rows on which no act can be done any more, in the order in which that happened.
+    gone: Vec<u32>,
+    /// How many of them were dropped since.
+    gone_dropped: u64,
     /// Counts every change, so that the window knows when to look again.
     version: u64,
 }
@@ -212,6 +239,9 @@ impl LookView {
         }
         for (row, entry) in (first..).zip(&entries) {
             inner.count(entry.group, entry.state, row);
+            if !entry.state.can_act() {
+                inner.gone.push(row);
+            }
         }
         inner.rows += u32::try_from(entries.len()).unwrap_or(0);
         inner.bytes += bytes.len() as u64 + (entries.len() * size_of::<Entry>()) as u64;
@@ -233,6 +263,8 @@ impl LookView {
             inner.bytes -=
                 chunk.bytes.len() as u64 + (chunk.entries.len() * size_of::<Entry>()) as u64;
             inner.first = chunk.first + chunk.entries.len() as u32;
+            let gone = chunk.entries.iter().filter(|entry| !entry.state.can_act());
+            inner.gone_dropped += gone.count() as u64;
         }
         inner.version += 1;
         inner.first - before
@@ -273,6 +305,9 @@ impl LookView {
                 let entry = &mut inner.chunks[chunk].entries[index];
                 let (group, before) = (entry.group as usize, entry.state);
                 entry.state = state;
+                if before.can_act() && !state.can_act() {
+                    inner.gone.push(row);
+                }
                 if let Some(tally) = inner.tally.get_mut(group) {
                     tally.open += u64::from(state.is_open());
                     tally.open -= u64::from(before.is_open());
@@ -317,9 +352,11 @@ impl LookView {
             )
         };
         let delivery = unpack(&packed)?;
+        let (key, key_kind) = key_text(&delivery);
         Some(Row {
             row,
-            key: key_text(&delivery),
+            key,
+            key_kind,
             time,
             attempts: (attempts != NO_ATTEMPTS).then_some(u32::from(attempts)),
             group,
@@ -333,6 +370,40 @@ impl LookView {
                 .unwrap_or_default(),
             position: delivery.position,
         })
+    }
+
+    /// How many of the rows that are kept can still be acted on.
+    pub fn actable(&self) -> u64 {
+        let inner = self.read();
+        let gone = inner.gone.len() as u64 - inner.gone_dropped;
+        u64::from(inner.rows - inner.first).saturating_sub(gone)
+    }
+
+    /// How many of these rows can still be acted on, and how many rows of the whole look cannot: where [`Self::gone_from`] goes
+    /// on counting.
+    pub fn actable_of(&self, rows: &[u32]) -> (u64, usize) {
+        let inner = self.read();
+        let actable = rows.iter().filter(|row| {
+            let entry = inner.entry(**row);
+            entry.is_some_and(|entry| entry.state.can_act())
+        });
+        (actable.count() as u64, inner.gone.len())
+    }
+
+    /// Those of these rows that can still be acted on.
+    pub fn actable_among(&self, mut rows: Vec<u32>) -> Vec<u32> {
+        let inner = self.read();
+        rows.retain(|row| {
+            let entry = inner.entry(*row);
+            entry.is_some_and(|entry| entry.state.can_act())
+        });
+        rows
+    }
+
+    /// Rows on which no act can be done any more, in the order in which that happened, without the first `seen`: so that a
+    /// selection follows what happens without reading every row again.
+    pub fn gone_from(&self, seen: usize) -> Vec<u32> {
+        self.read().gone.get(seen..).unwrap_or_default().to_vec()
     }
 
     /// Rows that still wait for somebody, in order.
@@ -411,15 +482,25 @@ fn time(entry: &Entry) -> Option<Millis> {
 }
 
 /// The record key; without one what other brokers order or identify by.
-fn key_text(delivery: &Delivery) -> Option<String> {
+fn key_text(delivery: &Delivery) -> (Option<String>, KeyKind) {
     if let Some(key) = &delivery.message.key {
-        return Some(preview(key, 60));
+        return (Some(preview(key, 60)), KeyKind::Key);
     }
-    ["MessageGroupId", "message_id", "correlation_id"]
-        .iter()
-        .find_map(|name| delivery.message.properties.get(*name))
-        .and_then(|value| value.as_bytes())
-        .map(|bytes| preview(bytes, 60))
+    let stand_ins = [
+        ("MessageGroupId", KeyKind::Group),
+        ("message_id", KeyKind::MessageId),
+        ("correlation_id", KeyKind::CorrelationId),
+    ];
+    for (name, kind) in stand_ins {
+        let value = delivery.message.properties.get(name);
+        if let Some(bytes) = value.and_then(|value| value.as_bytes()) {
+            return (Some(preview(bytes, 60)), kind);
+        }
+    }
+    match delivery.position {
+        Position::Offset { .. } => (None, KeyKind::Null),
+        _ => (None, KeyKind::None),
+    }
 }
 
 /// The beginning of some bytes in one line of at most `limit` characters; hexadecimal when they are not text.
@@ -527,6 +608,14 @@ mod tests {
         view.set_state([1], RowState::Replayed);
         view.set_state([2], RowState::Resolved);
         assert_eq!(view.open_rows(), [0, 3]);
+        assert_eq!((view.actable(), view.gone_from(0)), (3, vec![1]));
+        assert_eq!(view.actable_of(&[1, 2]), (1, 1));
+        view.set_state([1, 3], RowState::Stale);
+        assert_eq!(
+            (view.actable(), view.gone_from(1)),
+            (2, vec![3]),
+            "each row goes once"
+        );
     }
 
     #[test]

@@ -258,7 +258,10 @@ impl DetailPanel {
             return;
         };
         parts::section(ui, "In the last plan");
-        crate::dialogs::plan::changes_ui(ui, &planned.changes);
+        match &planned.outgoing {
+            Some(_) => crate::dialogs::plan::changes_ui(ui, &planned.changes),
+            None => crate::dialogs::plan::saved_ui(ui, planned),
+        }
     }
 }
 
@@ -308,7 +311,7 @@ fn history_ui(ui: &mut Ui, history: &[AuditLine]) {
             );
             chip(
                 ui,
-                &line.outcome,
+                words::outcome(&line.act, &line.outcome),
                 crate::panels::audit::outcome_tone(&line.outcome),
             );
             if let Some(target) = &line.target {

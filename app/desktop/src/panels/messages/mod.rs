@@ -39,6 +39,8 @@ pub struct LookPanel {
     table: Table,
     /// A row that is to be shown as soon as its line is known.
     reveal: Option<u32>,
+    /// How many rows that are gone were taken out of the selection.
+    seen_gone: usize,
 }
 
 impl MessagesPanel {
@@ -49,10 +51,15 @@ impl MessagesPanel {
         view::look_ui(ui, cx, panel, look, focus);
     }
 
-    /// Forgets looks that are gone.
+    /// Forgets looks that are gone, and rows of the others on which nothing can be done any more.
     pub fn keep(&mut self, looks: &[LookState]) {
         self.looks
             .retain(|id, _| looks.iter().any(|look| look.id == *id));
+        for look in looks {
+            if let Some(panel) = self.looks.get_mut(&look.id) {
+                panel.follow(look);
+            }
+        }
     }
 
     pub fn look(&mut self, id: LookId) -> &mut LookPanel {
@@ -71,10 +78,20 @@ impl MessagesPanel {
 }
 
 impl LookPanel {
+    /// Selects every row that is shown and can still be acted on.
     pub fn select_all(&mut self, look: &LookState) {
         self.selected.clear();
         let rows: Vec<u32> = self.lines.rows(&look.view).collect();
-        self.selected.extend(rows);
+        self.selected.extend(look.view.actable_among(rows));
+    }
+
+    /// Takes rows out of the selection on which nothing can be done any more, because they were settled or are not held.
+    pub fn follow(&mut self, look: &LookState) {
+        let gone = look.view.gone_from(self.seen_gone);
+        self.seen_gone += gone.len();
+        for row in gone {
+            self.selected.remove(row);
+        }
     }
 
     pub fn select_none(&mut self) {
@@ -117,7 +134,10 @@ impl LookPanel {
 
     /// What is selected, as the engine is told it, and how many messages that are still there.
     pub fn selection(&self, look: &LookState) -> (Selection, u64) {
-        let everything = self.selected.len() == self.lines.shown(&look.view);
+        // *All* means those that wait for somebody: resolved ones that are shown too are named one by one.
+        let open: u64 = look.view.groups().iter().map(|group| group.open).sum();
+        let everything =
+            self.selected.len() == open && self.selected.len() == self.lines.actable(&look.view);
         let can_act = |row: u32| look.view.state(row).is_some_and(RowState::can_act);
         let rows: Vec<u32> = self.selected.iter().filter(|row| can_act(*row)).collect();
         let count = rows.len() as u64;

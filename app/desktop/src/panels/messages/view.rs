@@ -4,14 +4,14 @@ use dlo_core::{Consent, Millis};
 use dlo_engine::{
     Ask,
     command::{DecodeAs, ShowResolved},
-    store::{GroupRow, Row, RowState},
+    store::{GroupRow, KeyKind, Row, RowState},
 };
 use egui::{Align, Button, Layout, RichText, Ui};
 
 use super::LookPanel;
 use crate::{
     action::{self, Action},
-    dialogs::{Dialog, editor::EditorDialog},
+    dialogs::{Dialog, editor::EditorDialog, plan::Kind},
     intent::{Cx, Intent},
     panels::{
         destination::verdict_tone,
@@ -28,15 +28,6 @@ use crate::{
     },
     words,
 };
-
-const COLUMNS: [Column; 6] = [
-    Column::right("#", 56.0),
-    Column::left("time (UTC)", 160.0),
-    Column::left("key", 106.0),
-    Column::right("attempts", 66.0),
-    Column::right("size", 64.0),
-    Column::rest("payload"),
-];
 
 pub fn look_ui(
     ui: &mut Ui,
@@ -58,7 +49,7 @@ pub fn look_ui(
         .frame(egui::Frame::new().inner_margin(margin))
         .show(ui, |ui| {
             head(ui, cx, look);
-            cost_line(ui, cx, look);
+            cost_line(ui, cx, look, &groups);
             filter_line(ui, cx, panel, look, focus_filter);
         });
     egui::Panel::bottom(ui.scope_id().with("look acts"))
@@ -131,7 +122,7 @@ fn head(ui: &mut Ui, cx: &mut Cx<'_>, look: &LookState) {
 }
 
 /// What looking costs, what is held until when, and how far the scan has come.
-fn cost_line(ui: &mut Ui, cx: &mut Cx<'_>, look: &LookState) {
+fn cost_line(ui: &mut Ui, cx: &mut Cx<'_>, look: &LookState, groups: &[GroupRow]) {
     ui.horizontal_wrapped(|ui| {
         let progress = &look.progress;
         match &look.phase {
@@ -156,7 +147,7 @@ fn cost_line(ui: &mut Ui, cx: &mut Cx<'_>, look: &LookState) {
                 ui.label(RichText::new(words::error(error)).color(colours(ui).danger));
             }
         }
-        ui.label(RichText::new(scan_text(look)).color(colours(ui).text));
+        ui.label(RichText::new(scan_text(look, groups)).color(colours(ui).text));
         match &progress.hold {
             Some(hold) => hold_ui(ui, cx, look, hold.messages, hold.until, hold.at_most_until),
             None if look.phase.is_open() && !look.cost.line.is_empty() => {
@@ -280,10 +271,18 @@ fn hold_ui(
 }
 
 /// What was scanned and what was passed over, honestly.
-fn scan_text(look: &LookState) -> String {
+fn scan_text(look: &LookState, groups: &[GroupRow]) -> String {
     let progress = &look.progress;
     let shown = u64::from(look.view.len());
-    let mut parts = vec![format!("{} loaded", words::count(shown))];
+    let open: u64 = groups.iter().map(|group| group.open).sum();
+    let loaded = words::count(shown);
+    let mut parts = vec![
+        if open < shown && look.phase.is_open() && progress.dropped == 0 {
+            format!("{} left of {loaded} loaded", words::count(open))
+        } else {
+            format!("{loaded} loaded")
+        },
+    ];
     if progress.scanned > shown {
         let total = if progress.total.value.is_some() {
             format!(" of {}", words::figure(progress.total))
@@ -332,8 +331,8 @@ fn filter_line(ui: &mut Ui, cx: &mut Cx<'_>, panel: &mut LookPanel, look: &LookS
         }
         let mut resolved = panel.resolved == ShowResolved::Show;
         let before = resolved;
-        ui.checkbox(&mut resolved, "Resolved").on_hover_text(
-            "Also show messages that were discarded but cannot be removed by this broker",
+        ui.checkbox(&mut resolved, "Settled").on_hover_text(
+            "Also show messages that need nobody any more: replayed or discarded since they were loaded, or marked as resolved on a broker that cannot remove them",
         );
         panel.resolved = if resolved {
             ShowResolved::Show
@@ -389,35 +388,48 @@ fn table(
         panel.reveal = None;
     }
     let total = panel.lines.total();
+    if total == 0 && look.filter.asked.is_none() && !look.progress.running {
+        let (title, text) = if look.filter.is_active() {
+            ("No match", "No message matches the filter.")
+        } else {
+            (
+                "Nothing is left",
+                "Every message that was loaded is settled. Tick Settled to see them, or look again.",
+            )
+        };
+        crate::widgets::parts::empty(ui, title, text);
+        return;
+    }
+    let columns = fields(ui.available_width());
+    let shown: Vec<Column> = columns.iter().map(|field| field.column()).collect();
     let (lines, selected, table) = (&mut panel.lines, &panel.selected, &mut panel.table);
     let open_row = look.wanted;
-    let touched = table.show(ui, "Messages", &COLUMNS, total, |line| {
-        match lines.at(line) {
-            Some(Line::Group(id)) => {
-                let group = groups.iter().find(|group| group.id == id);
-                let fold = if lines.open.contains(&id) {
-                    Fold::Open
-                } else {
-                    Fold::Closed
-                };
-                let rows = lines.group(id);
-                let all = !rows.is_empty()
-                    && rows.len() as u64 <= selected.len()
-                    && rows.iter().all(|row| selected.contains(*row));
-                group_content(group, rows.len() as u64, fold, all, colours)
-            }
-            Some(Line::Message(row)) => match lines.row(&look.view, row) {
-                Some(content) => message_content(
-                    &content,
-                    look.drafts.contains_key(&row),
-                    selected.contains(row),
-                    open_row == Some(row),
-                    colours,
-                ),
-                None => gone_content(colours),
-            },
-            None => gone_content(colours),
+    let touched = table.show(ui, "Messages", &shown, total, |line| match lines.at(line) {
+        Some(Line::Group(id)) => {
+            let group = groups.iter().find(|group| group.id == id);
+            let fold = if lines.open.contains(&id) {
+                Fold::Open
+            } else {
+                Fold::Closed
+            };
+            let rows = lines.group(id);
+            let all = !rows.is_empty()
+                && rows.len() as u64 <= selected.len()
+                && rows.iter().all(|row| selected.contains(*row));
+            group_content(group, rows.len() as u64, fold, all, colours)
         }
+        Some(Line::Message(row)) => match lines.row(&look.view, row) {
+            Some(content) => message_content(
+                columns,
+                &content,
+                look.drafts.contains_key(&row),
+                selected.contains(row),
+                open_row == Some(row),
+                colours,
+            ),
+            None => gone_content(colours),
+        },
+        None => gone_content(colours),
     });
     react(ui, cx, panel, look, &touched);
 }
@@ -468,7 +480,78 @@ fn group_content(
     }
 }
 
+/// What a column of the table shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Number,
+    Time,
+    /// The time of day alone.
+    ShortTime,
+    Key,
+    Attempts,
+    Size,
+    Payload,
+}
+
+impl Field {
+    fn column(self) -> Column {
+        match self {
+            Self::Number => Column::right("#", 56.0),
+            Self::Time => Column::left("time (UTC)", 160.0),
+            Self::ShortTime => Column::left("UTC", 76.0),
+            Self::Key => Column::left("key", 106.0),
+            Self::Attempts => Column::right("attempts", 66.0),
+            Self::Size => Column::right("size", 64.0),
+            Self::Payload => Column::rest("payload"),
+        }
+    }
+
+    fn cell(self, row: &Row, text: egui::Color32, colours: &Colours) -> Cell {
+        match self {
+            Self::Number => Cell::mono((u64::from(row.row) + 1).to_string(), colours.weak),
+            Self::Time => Cell::mono(row.time.map(words::moment).unwrap_or_default(), text),
+            Self::ShortTime => Cell::mono(row.time.map(words::clock).unwrap_or_default(), text),
+            Self::Key => key_cell(row, text, colours),
+            Self::Attempts => Cell::mono(
+                row.attempts
+                    .map(|count| count.to_string())
+                    .unwrap_or_default(),
+                text,
+            ),
+            Self::Size => Cell::new(row.size.map(words::size).unwrap_or_default(), colours.weak),
+            Self::Payload => Cell::mono(String::new(), text),
+        }
+    }
+}
+
+/// The columns that leave room for the payload: the narrower the table, the fewer.
+fn fields(width: f32) -> &'static [Field] {
+    use Field::{Attempts, Key, Number, Payload, ShortTime, Size, Time};
+    match width {
+        640.0.. => &[Number, Time, Key, Attempts, Size, Payload],
+        560.0.. => &[Number, Time, Key, Attempts, Payload],
+        480.0.. => &[Number, Time, Key, Payload],
+        380.0.. => &[Number, ShortTime, Key, Payload],
+        _ => &[Number, ShortTime, Payload],
+    }
+}
+
+/// The key; what only stands in for one says what it is.
+fn key_cell(row: &Row, text: egui::Color32, colours: &Colours) -> Cell {
+    let key = row.key.as_deref().unwrap_or_default();
+    match row.key_kind {
+        KeyKind::Key if key.is_empty() => Cell::mono("empty", colours.weak),
+        KeyKind::Key => Cell::mono(key, text),
+        KeyKind::Group => Cell::mono(format!("group {key}"), text),
+        KeyKind::MessageId => Cell::mono(format!("id {key}"), colours.weak),
+        KeyKind::CorrelationId => Cell::mono(format!("corr. {key}"), colours.weak),
+        KeyKind::Null => Cell::mono("null", colours.weak),
+        KeyKind::None => Cell::mono("", colours.weak),
+    }
+}
+
 fn message_content(
+    columns: &[Field],
     row: &Row,
     edited: bool,
     selected: bool,
@@ -497,19 +580,15 @@ fn message_content(
         _ => text,
     };
     RowContent {
-        cells: vec![
-            Cell::mono((u64::from(row.row) + 1).to_string(), colours.weak),
-            Cell::mono(row.time.map(words::moment).unwrap_or_default(), text),
-            Cell::mono(row.key.clone().unwrap_or_default(), text),
-            Cell::mono(
-                row.attempts
-                    .map(|count| count.to_string())
-                    .unwrap_or_default(),
-                text,
-            ),
-            Cell::new(row.size.map(words::size).unwrap_or_default(), colours.weak),
-            Cell::mono(format!("{mark}{edited_mark}{payload}"), payload_colour),
-        ],
+        cells: columns
+            .iter()
+            .map(|field| match field {
+                Field::Payload => {
+                    Cell::mono(format!("{mark}{edited_mark}{payload}"), payload_colour)
+                }
+                field => field.cell(row, text, colours),
+            })
+            .collect(),
         name: format!("Message {}", row.row + 1),
         ground: open.then_some(colours.hover),
         state: if selected { Picked::Yes } else { Picked::No },
@@ -595,17 +674,17 @@ fn pick(cx: &mut Cx<'_>, panel: &mut LookPanel, look: &LookState, line: u64, how
         Pick::Only => {
             panel.selected.clear();
             panel.anchor = Some(line);
-            select_line(panel, line);
+            select_line(panel, look, line);
         }
         Pick::Toggle => {
             panel.anchor = Some(line);
-            toggle_line(panel, line);
+            toggle_line(panel, look, line);
         }
         Pick::Range => {
             let anchor = panel.anchor.unwrap_or(line);
             panel.selected.clear();
             for line in anchor.min(line)..=anchor.max(line) {
-                select_line(panel, line);
+                select_line(panel, look, line);
             }
             panel.anchor = Some(anchor);
         }
@@ -618,28 +697,65 @@ fn pick(cx: &mut Cx<'_>, panel: &mut LookPanel, look: &LookState, line: u64, how
     }
 }
 
-fn select_line(panel: &mut LookPanel, line: u64) {
-    match panel.lines.at(line) {
-        Some(Line::Message(row)) => panel.selected.insert(row),
-        Some(Line::Group(group)) => panel
-            .selected
-            .extend(panel.lines.group(group).iter().copied()),
-        None => {}
-    }
+/// Rows of a line on which something can be done.
+fn rows_of(panel: &LookPanel, look: &LookState, line: u64) -> Vec<u32> {
+    let rows = match panel.lines.at(line) {
+        Some(Line::Message(row)) => vec![row],
+        Some(Line::Group(group)) => panel.lines.group(group).to_vec(),
+        None => Vec::new(),
+    };
+    look.view.actable_among(rows)
 }
 
-fn toggle_line(panel: &mut LookPanel, line: u64) {
+fn select_line(panel: &mut LookPanel, look: &LookState, line: u64) {
+    let rows = rows_of(panel, look, line);
+    panel.selected.extend(rows);
+}
+
+fn toggle_line(panel: &mut LookPanel, look: &LookState, line: u64) {
     match panel.lines.at(line) {
         Some(Line::Message(row)) if panel.selected.contains(row) => panel.selected.remove(row),
-        Some(Line::Group(group)) => {
-            let rows = panel.lines.group(group).to_vec();
+        Some(Line::Group(_)) => {
+            let rows = rows_of(panel, look, line);
             if rows.iter().all(|row| panel.selected.contains(*row)) {
                 rows.iter().for_each(|row| panel.selected.remove(*row));
             } else {
                 panel.selected.extend(rows);
             }
         }
-        _ => select_line(panel, line),
+        _ => select_line(panel, look, line),
+    }
+}
+
+/// What only brokers need that cannot remove a message: on the others the buttons would only stand in the way.
+fn log_acts(ui: &mut Ui, cx: &mut Cx<'_>, panel: &LookPanel, look: &LookState) {
+    let connection = cx.state.connection(look.connection);
+    let listed = connection.and_then(|connection| connection.listed(&look.address));
+    let Some(capability) = listed.map(|listed| &listed.destination.capability) else {
+        return;
+    };
+    let wanted = [
+        (capability.tombstone, Action::Tombstone, Kind::Tombstone),
+        (
+            !capability.settle_ack && panel.resolved == ShowResolved::Show,
+            Action::Unresolve,
+            Kind::Unresolve,
+        ),
+    ];
+    for (can, act, kind) in wanted {
+        let scene = action::Scene {
+            state: cx.state,
+            selected: panel.selected.len(),
+        };
+        let blocked = act.blocked(&scene);
+        if can
+            && button(ui, act.text(), blocked.as_deref())
+                .on_hover_text(hint(ui, act))
+                .clicked()
+        {
+            let (selection, count) = panel.selection(look);
+            cx.want(Intent::Act(kind, look.id, selection, count));
+        }
     }
 }
 
@@ -670,7 +786,7 @@ fn acts(ui: &mut Ui, cx: &mut Cx<'_>, panel: &mut LookPanel, look: &LookState) {
             .clicked()
         {
             let (selection, count) = panel.selection(look);
-            cx.want(Intent::Replay(look.id, selection, count));
+            cx.want(Intent::Act(Kind::Replay, look.id, selection, count));
         }
         if button(ui, "Edit…", edit.as_deref())
             .on_hover_text(hint(ui, Action::Edit))
@@ -685,7 +801,7 @@ fn acts(ui: &mut Ui, cx: &mut Cx<'_>, panel: &mut LookPanel, look: &LookState) {
             .clicked()
         {
             let (selection, count) = panel.selection(look);
-            cx.want(Intent::Discard(look.id, selection, count));
+            cx.want(Intent::Act(Kind::Discard, look.id, selection, count));
         }
         if button(ui, &count("Export"), export.as_deref())
             .on_hover_text(hint(ui, Action::Export))
@@ -694,15 +810,17 @@ fn acts(ui: &mut Ui, cx: &mut Cx<'_>, panel: &mut LookPanel, look: &LookState) {
             let (selection, count) = panel.selection(look);
             cx.want(Intent::Export(look.id, selection, count));
         }
+        log_acts(ui, cx, panel, look);
         // A wrapping row says how wide it is in all, not what is left of this line.
         let left = ui.max_rect().max.x - ui.cursor().min.x;
         if left < 130.0 {
             return;
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let shown = panel.lines.shown(&look.view);
+            let shown = panel.lines.actable(&look.view);
             let all = format!("Select all {}", words::count(shown));
-            if quiet_button(ui, &all, (shown == 0).then_some("Nothing is shown"))
+            let nothing = "Nothing is shown on which something could be done";
+            if quiet_button(ui, &all, (shown == 0).then_some(nothing))
                 .on_hover_text(hint(ui, Action::SelectAll))
                 .clicked()
             {

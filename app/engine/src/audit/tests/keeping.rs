@@ -11,7 +11,7 @@ async fn a_saved_copy_comes_back_exactly_and_is_marked_once_restored() {
     let discard = started(log, Act::Discard, 0..3).await;
     started(log, Act::Replay, 0..2).await;
     let discarded = CaptureFilter {
-        act: Some(Act::Discard),
+        acts: vec![Act::Discard],
         ..CaptureFilter::default()
     };
     let saved = log.captures(discarded.clone()).await.unwrap();
