@@ -297,6 +297,41 @@ mod tests {
         }
     }
 
+    /// FIPS and dual stack change the server's name, as AWS's endpoint rules say.
+    #[tokio::test]
+    async fn fips_and_dual_stack_lead_to_servers_of_their_own() {
+        use aws_sdk_sqs::config::endpoint::{DefaultResolver, Params, ResolveEndpoint};
+        for (url, host) in [
+            ("sqs://k:s@us-east-1", "https://sqs.us-east-1.amazonaws.com"),
+            (
+                "sqs://k:s@us-east-1?fips",
+                "https://sqs-fips.us-east-1.amazonaws.com",
+            ),
+            (
+                "sqs://k:s@us-east-1?dualstack",
+                "https://sqs.us-east-1.api.aws",
+            ),
+            (
+                "sqs://k:s@us-east-1?fips&dualstack",
+                "https://sqs-fips.us-east-1.api.aws",
+            ),
+        ] {
+            let config = parse(url)
+                .expect("a good URL")
+                .load()
+                .await
+                .expect("loaded");
+            let params = Params::builder()
+                .region(config.region().expect("a region").to_string())
+                .use_fips(config.use_fips().unwrap_or_default())
+                .use_dual_stack(config.use_dual_stack().unwrap_or_default())
+                .build()
+                .expect("parameters");
+            let resolved = DefaultResolver::new().resolve_endpoint(&params).await;
+            assert_eq!(resolved.expect("resolved").url(), host, "{url}");
+        }
+    }
+
     #[test]
     fn keys_are_used_and_never_printed() {
         let settings =

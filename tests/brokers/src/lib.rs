@@ -6,6 +6,7 @@ pub mod kafka;
 pub mod localstack;
 pub mod rabbit;
 pub mod sqs;
+pub mod stub;
 
 use anyhow::{Context, Result};
 
