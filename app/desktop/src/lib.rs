@@ -9,6 +9,7 @@ pub mod app;
 pub mod dialogs;
 pub mod dispatch;
 pub mod files;
+pub mod first_frame;
 pub mod intent;
 pub mod panels;
 pub mod payload;

@@ -7,6 +7,7 @@ use dlo_engine::{EngineHandle, Settings, home::Home, registry::Registry};
 use crate::{
     app::{App, Start},
     files::NativePicker,
+    first_frame::Timed,
     theme,
 };
 
@@ -34,15 +35,6 @@ pub fn open(
         }),
     };
     let engine = EngineHandle::start(settings)?;
-    let options = eframe::NativeOptions {
-        viewport: egui::ViewportBuilder::default()
-            .with_title("Dead Letter Office")
-            .with_app_id("dead-letter-office")
-            .with_inner_size([1360.0, 860.0])
-            .with_min_inner_size([720.0, 480.0]),
-        persistence_path: Some(home.config.join("window.ron")),
-        ..eframe::NativeOptions::default()
-    };
     let start = Start {
         link: Box::new(engine),
         brokers,
@@ -52,16 +44,29 @@ pub fn open(
     };
     let run = eframe::run_native(
         "Dead Letter Office",
-        options,
+        options(&home),
         Box::new(move |creation| {
             theme::install(&creation.egui_ctx);
             // Set once: there is one window.
             let _ = context.set(creation.egui_ctx.clone());
             close_when_told(creation.egui_ctx.clone())?;
-            Ok(Box::new(App::new(start)))
+            Ok(Box::new(Timed::new(App::new(start))))
         }),
     );
     run.map_err(|error| anyhow::anyhow!("could not open a window: {error}. Set DISPLAY or WAYLAND_DISPLAY, or use a subcommand (dlo --help)."))
+}
+
+/// How the window is made; it remembers its place in the home's configuration.
+pub fn options(home: &Home) -> eframe::NativeOptions {
+    eframe::NativeOptions {
+        viewport: egui::ViewportBuilder::default()
+            .with_title("Dead Letter Office")
+            .with_app_id("dead-letter-office")
+            .with_inner_size([1360.0, 860.0])
+            .with_min_inner_size([720.0, 480.0]),
+        persistence_path: Some(home.config.join("window.ron")),
+        ..eframe::NativeOptions::default()
+    }
 }
 
 /// A logout or a service's stop ends the program with a signal: the window then closes as by hand, so that everything that
