@@ -89,6 +89,14 @@ impl Flow {
     /// # Panics
     /// When the engine cannot start.
     pub fn new() -> Self {
+        Self::at(tempfile::tempdir().expect("a folder"))
+    }
+
+    /// The same with a folder that has something in it already.
+    ///
+    /// # Panics
+    /// When the engine cannot start.
+    pub fn at(home: tempfile::TempDir) -> Self {
         let name = format!("flow{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let broker = Broker::named(&name);
         broker.declare_queue("orders.dlq", QueueSettings::classic());
@@ -96,7 +104,6 @@ impl Flow {
             "orders",
             QueueSettings::classic().with_dead_letter_exchange("", Some("orders.dlq")),
         );
-        let home = tempfile::tempdir().expect("a folder");
         let woken: Arc<Woken> = Arc::default();
         let waker = woken.clone();
         let registry = Registry::default().with(MemoryConnector);
@@ -173,7 +180,12 @@ impl Flow {
 
     /// Opens `orders.dlq` and looks at it.
     pub fn look(&mut self) {
-        self.click("orders.dlq");
+        self.look_at("orders.dlq");
+    }
+
+    /// Opens a destination and looks at it, every group unfolded.
+    pub fn look_at(&mut self, name: &str) {
+        self.click(name);
         self.wait_for("Look at messages");
         self.click("Look at messages");
         self.until("messages are loaded", |flow| {

@@ -64,7 +64,23 @@ enum Shown<'a> {
 
 const PAGE: u64 = 1_000;
 
-const COLUMNS: [Column; 8] = [
+/// The columns; in a narrow window they are narrower, so that outcome and reason stay in sight.
+fn columns(width: f32) -> &'static [Column; 8] {
+    if width < 900.0 { &NARROW } else { &WIDE }
+}
+
+const NARROW: [Column; 8] = [
+    Column::left("time", 150.0),
+    Column::left("by", 60.0),
+    Column::left("act", 76.0),
+    Column::left("destination", 90.0),
+    Column::left("position", 96.0),
+    Column::left("target", 70.0),
+    Column::left("outcome", 70.0),
+    Column::rest("why"),
+];
+
+const WIDE: [Column; 8] = [
     Column::left("time (UTC)", 160.0),
     Column::left("who", 90.0),
     Column::left("act", 92.0),
@@ -322,7 +338,8 @@ impl AuditPanel {
         let touched = egui::CentralPanel::no_frame()
             .show(ui, |ui| {
                 let total = lines.len() as u64;
-                table.show(ui, "Audit entries", &COLUMNS, total, |index| {
+                let columns = columns(ui.available_width());
+                table.show(ui, "Audit entries", columns, total, |index| {
                     content(&lines[index as usize], chosen, unfolded, colours)
                 })
             })

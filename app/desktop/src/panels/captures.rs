@@ -259,13 +259,14 @@ fn because(act: &str) -> &str {
 
 fn message_ui(ui: &mut Ui, message: &Message) {
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        let text = RichText::new(&message.text).monospace();
+        ui.add(egui::Label::new(text).selectable(true).wrap());
+        ui.separator();
         parts::facts(ui, "saved copy", |ui| {
             for (name, value) in &message.facts {
                 parts::fact(ui, name, value);
             }
         });
-        let text = RichText::new(&message.text).monospace();
-        ui.add(egui::Label::new(text).selectable(true).wrap());
     });
 }
 

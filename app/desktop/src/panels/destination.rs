@@ -426,6 +426,9 @@ fn known(ui: &mut Ui, listed: &Listed, now: Millis) {
                 }),
             );
         }
+        if destination.oldest.value.is_none() && destination.holds_dead_letters() {
+            parts::fact(ui, "Oldest", "?").on_hover_text(oldest_unknown(destination));
+        }
         if let Some(retention) = destination.retention {
             parts::fact(ui, "Kept for", &words::span(retention.as_millis() as i64));
         }
@@ -447,6 +450,20 @@ fn known(ui: &mut Ui, listed: &Listed, now: Millis) {
         }
     });
     partitions(ui, listed);
+}
+
+/// Why nobody knows how old the first message is.
+pub fn oldest_unknown(destination: &dlo_core::Destination) -> &'static str {
+    match destination.capability.browse {
+        _ if destination.depth.value == Some(0) => "Nothing is in it.",
+        Browse::ByLock => {
+            "The broker does not say when its first message came in. A look reads the times that the messages carry."
+        }
+        Browse::ByOffset => {
+            "The first record's time was not read, or it has none. A look from the oldest shows it."
+        }
+        Browse::None => "It cannot be looked at, and the broker does not say.",
+    }
 }
 
 fn partitions(ui: &mut Ui, listed: &Listed) {

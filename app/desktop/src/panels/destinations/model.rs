@@ -6,6 +6,7 @@ use dlo_core::{Address, Browse, Millis};
 use dlo_engine::{command::ConnectionId, event::Listed, profile::Mode};
 
 use crate::{
+    panels::destination::oldest_unknown,
     state::{AppState, Attempt, Connection},
     widgets::figure,
     words,
@@ -49,6 +50,8 @@ pub struct DestinationItem {
     /// Oldest, growth, expiry, owner; urgent parts are marked.
     pub facts: Vec<(String, Urgency)>,
     pub cost: String,
+    /// Why it is not said how old the first message is.
+    pub oldest_unknown: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +191,8 @@ fn destination(connection: ConnectionId, listed: &Listed, now: Millis) -> Destin
         empty: empty || !holds,
         facts: if dead { facts(listed, now) } else { Vec::new() },
         cost: destination.look.line.clone(),
+        oldest_unknown: (dead && !empty && destination.oldest.value.is_none())
+            .then(|| oldest_unknown(destination)),
     }
 }
 

@@ -358,7 +358,7 @@ fn destination_ui(ui: &Ui, cx: &mut Cx<'_>, rect: Rect, item: &DestinationItem) 
         let below = Rect::from_min_max(pos2(left, line.max.y), inner.max);
         facts_ui(ui, below, &item.facts);
     }
-    let tooltip = format!(
+    let mut tooltip = format!(
         "{}: {}\nLooking: {}",
         item.kind,
         item.name,
@@ -368,6 +368,9 @@ fn destination_ui(ui: &Ui, cx: &mut Cx<'_>, rect: Rect, item: &DestinationItem) 
             &item.cost
         }
     );
+    if let Some(why) = item.oldest_unknown {
+        tooltip.push_str(&format!("\nOldest: not known. {why}"));
+    }
     let response = response.on_hover_text(tooltip);
     if response.double_clicked() {
         cx.want(Intent::Look(

@@ -149,7 +149,12 @@ fn cost_line(ui: &mut Ui, cx: &mut Cx<'_>, look: &LookState, groups: &[GroupRow]
         }
         ui.label(RichText::new(scan_text(look, groups)).color(colours(ui).text));
         match &progress.hold {
-            Some(hold) => hold_ui(ui, cx, look, hold.messages, hold.until, hold.at_most_until),
+            Some(hold) => {
+                // What was settled since is not held any more, although nobody has counted again.
+                let open: u64 = groups.iter().map(|group| group.open).sum();
+                let held = hold.messages.min(open);
+                hold_ui(ui, cx, look, held, hold.until, hold.at_most_until);
+            }
             None if look.phase.is_open() && !look.cost.line.is_empty() => {
                 ui.weak("·");
                 let tone = verdict_tone(look.cost.verdict);
@@ -531,7 +536,7 @@ fn fields(width: f32) -> &'static [Field] {
         640.0.. => &[Number, Time, Key, Attempts, Size, Payload],
         560.0.. => &[Number, Time, Key, Attempts, Payload],
         480.0.. => &[Number, Time, Key, Payload],
-        380.0.. => &[Number, ShortTime, Key, Payload],
+        430.0.. => &[Number, ShortTime, Key, Payload],
         _ => &[Number, ShortTime, Payload],
     }
 }
