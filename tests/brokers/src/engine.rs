@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result};
 use dlo_core::{Address, Secrets};
 use dlo_engine::{
     Ask, EngineHandle, News, Settings,
-    command::{Act, Answers, ConnectionId, LookAsk, LookId, PlanAsk, RunAsk, Selection},
-    event::RunReport,
+    command::{Act, Answers, ConnectionId, LookAsk, LookId, PlanAsk, PlanId, RunAsk, Selection},
+    event::{LookOpened, RunProgress, RunReport},
     home::Home,
     registry::Registry,
 };
@@ -62,14 +62,19 @@ impl Bench {
     }
 
     pub async fn look(&mut self, connection: ConnectionId, queue: &str) -> Result<LookId> {
+        Ok(self.open(connection, queue).await?.look)
+    }
+
+    /// Opens a look, loads it to its end, and gives it with its rows.
+    pub async fn open(&mut self, connection: ConnectionId, queue: &str) -> Result<LookOpened> {
         let ask = Ask::Look {
             connection,
             address: Address::queue(queue),
             look: LookAsk::default(),
         };
         let news = self.ask(ask).await?;
-        let opened = news.iter().find_map(|news| match news {
-            News::LookOpened(opened) => Some(opened.look),
+        let opened = news.into_iter().find_map(|news| match news {
+            News::LookOpened(opened) => Some(opened),
             _ => None,
         });
         opened.context("no look")
@@ -77,6 +82,42 @@ impl Bench {
 
     /// Plans an act on all messages of a look and carries it out, with every question answered by yes.
     pub async fn act(&mut self, look: LookId, act: Act) -> Result<Arc<RunReport>> {
+        self.act_until(look, act, |_| false).await
+    }
+
+    /// As [`Bench::act`], and cancels the run as soon as its progress is `enough`.
+    pub async fn act_until(
+        &mut self,
+        look: LookId,
+        act: Act,
+        enough: impl Fn(&RunProgress) -> bool,
+    ) -> Result<Arc<RunReport>> {
+        let run = Ask::Run(RunAsk {
+            plan: self.plan(look, act).await?,
+            why: "a test".to_owned(),
+            answers: Answers {
+                all: true,
+                ..Answers::default()
+            },
+        });
+        let task = self.0.ask(run)?;
+        let mut report = None;
+        loop {
+            let event = self.0.next().await.context("the engine ended")?;
+            match event.news {
+                _ if event.task != task => {}
+                News::RunProgress(progress) if enough(&progress) => {
+                    self.0.ask(Ask::Cancel { task })?;
+                }
+                News::RunFinished(finished) => report = Some(finished),
+                News::Failed(error) => return Err(error.into()),
+                News::Done | News::Cancelled => return report.context("no report"),
+                _ => {}
+            }
+        }
+    }
+
+    async fn plan(&mut self, look: LookId, act: Act) -> Result<PlanId> {
         let plan = Ask::Plan(PlanAsk {
             look,
             selection: Selection::All,
@@ -87,19 +128,6 @@ impl Bench {
             News::Planned(plan) => Some(plan.id),
             _ => None,
         });
-        let run = Ask::Run(RunAsk {
-            plan: planned.context("no plan")?,
-            why: "a test".to_owned(),
-            answers: Answers {
-                all: true,
-                ..Answers::default()
-            },
-        });
-        let news = self.ask(run).await?;
-        let report = news.into_iter().find_map(|news| match news {
-            News::RunFinished(report) => Some(report),
-            _ => None,
-        });
-        report.context("no report")
+        planned.context("no plan")
     }
 }
