@@ -112,7 +112,7 @@ impl Action {
             Self::Unresolve => "Take back the mark…",
             Self::Export => "Export…",
             Self::Import => "Import…",
-            Self::Notes => "Owner and notes…",
+            Self::Notes => "Owner, notes and alerts…",
             Self::CloseMessage => "Close message or page",
             Self::Audit => "Audit trail",
             Self::Runs => "Runs",
@@ -153,7 +153,9 @@ impl Action {
             }
             Self::Export => "Write the selected messages to a file",
             Self::Import => "Publish the messages of a capture file",
-            Self::Notes => "Who owns this destination, and where its runbook is",
+            Self::Notes => {
+                "Who owns this destination, where its runbook is, and when it needs somebody"
+            }
             Self::CloseMessage => "Close the message panel, or leave this page",
             Self::Audit => "Every act with who, when, why and what became of it",
             Self::Runs => "Replays and discards with the outcome of each message",

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use dlo_core::{ConnectorInfo, Millis, Secrets};
-use dlo_engine::Ask;
+use dlo_engine::{Ask, News};
 use egui::{CentralPanel, Frame, Margin, Panel, Ui};
 
 use crate::{
@@ -12,6 +12,7 @@ use crate::{
     dispatch::{Link, Waiting},
     files::{self, FilePicker, Picking, Wanted},
     intent::{Cx, Intent},
+    notify::{Notifier, Told},
     panels::{
         audit::AuditPanel, captures::CapturesPanel, destination::DestinationPage,
         destinations::DestinationsPanel, detail::DetailPanel, jobs, messages::MessagesPanel,
@@ -41,6 +42,8 @@ pub struct App {
     captures: CapturesPanel,
     brokers: Vec<ConnectorInfo>,
     picker: Arc<dyn FilePicker>,
+    notifier: Arc<dyn Notifier>,
+    told: Told,
     picking: Option<Picking>,
     started: bool,
     open: Option<String>,
@@ -53,6 +56,7 @@ pub struct Start {
     pub link: Box<dyn Link>,
     pub brokers: Vec<ConnectorInfo>,
     pub picker: Arc<dyn FilePicker>,
+    pub notifier: Arc<dyn Notifier>,
     /// A profile or URL to connect to at once.
     pub open: Option<String>,
     pub clock: fn() -> Millis,
@@ -82,6 +86,8 @@ impl App {
             captures: CapturesPanel::default(),
             brokers: start.brokers,
             picker: start.picker,
+            notifier: start.notifier,
+            told: Told::default(),
             picking: None,
             started: false,
             open: start.open,
@@ -95,18 +101,25 @@ impl App {
         if !std::mem::replace(&mut self.started, true) {
             self.begin();
         }
-        let mut more = true;
+        let (mut more, mut listed) = (true, false);
         for _ in 0..EVENTS {
             let Some(event) = self.link.try_next() else {
                 more = false;
                 break;
             };
+            listed |= matches!(
+                event.news,
+                News::Destinations { .. } | News::Destination { .. }
+            );
             for ask in self.state.apply(event) {
                 if matches!(ask, Ask::Runs) {
                     self.audit.outdate();
                 }
                 self.ask(ask);
             }
+        }
+        if listed && let Some(text) = self.told.news(&self.state) {
+            self.notifier.notify("Dead letters need somebody", &text);
         }
         if more {
             ctx.request_repaint();

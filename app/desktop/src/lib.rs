@@ -11,6 +11,7 @@ pub mod dispatch;
 pub mod files;
 pub mod first_frame;
 pub mod intent;
+pub mod notify;
 pub mod panels;
 pub mod payload;
 pub mod remote;

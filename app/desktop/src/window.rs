@@ -39,6 +39,7 @@ pub fn open(
         link: Box::new(engine),
         brokers,
         picker: Arc::new(NativePicker::new()),
+        notifier: Arc::new(crate::notify::NativeNotifier),
         open: place,
         clock: dlo_core::Millis::now,
     };

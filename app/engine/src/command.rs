@@ -225,6 +225,27 @@ pub struct Notes {
     pub owner: Option<String>,
     pub runbook: Option<String>,
     pub text: String,
+    pub alert: Thresholds,
+}
+
+/// From when on a destination needs somebody. What is `None` raises no alert.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Thresholds {
+    /// Messages in it, at least.
+    pub depth: Option<u64>,
+    /// Seconds since its oldest message, at least.
+    pub age: Option<u64>,
+    /// Messages that come in an hour, at least.
+    pub growth: Option<u64>,
+    /// Seconds until its first message expires, at most.
+    pub expiry: Option<u64>,
+}
+
+impl Thresholds {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What is asked of a look.

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     age,
     audit::{Note, Sample},
-    command::{ConnectionId, KeepSecrets, Notes},
+    command::{ConnectionId, KeepSecrets, Notes, Thresholds},
     dead_letter::Mapping,
     event::{Connected, Listed, News},
     look,
@@ -332,6 +332,18 @@ pub async fn save_notes(
     audit
         .set_note(&connection.label, &address.name, note, &shared.settings.who)
         .await
+        .map_err(journal_error)?;
+    let thresholds = (!notes.alert.is_empty())
+        .then(|| serde_json::to_string(&notes.alert).ok())
+        .flatten();
+    audit
+        .set_choice(
+            Choice::Thresholds,
+            &connection.label,
+            &address.name,
+            thresholds,
+        )
+        .await
         .map_err(journal_error)
 }
 
@@ -380,11 +392,19 @@ async fn all_notes(shared: &Shared, connection: &Connection) -> BTreeMap<String,
         owner: note.owner,
         runbook: note.runbook,
         text: note.notes.unwrap_or_default(),
+        alert: Thresholds::default(),
     };
-    notes
+    let mut all: BTreeMap<String, Notes> = notes
         .into_iter()
         .map(|(destination, note)| (destination, to_notes(note)))
-        .collect()
+        .collect();
+    let thresholds = audit.choices(Choice::Thresholds, &connection.label).await;
+    for (destination, text) in thresholds.unwrap_or_default() {
+        if let Ok(alert) = serde_json::from_str(&text) {
+            all.entry(destination).or_default().alert = alert;
+        }
+    }
+    all
 }
 
 /// Keeps the depth of dead-letter destinations. A failure costs only the growth figure, so it is logged and no more.

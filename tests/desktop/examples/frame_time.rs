@@ -19,6 +19,7 @@ use dead_letter_office::{
     app::{App, Start},
     dispatch::Link,
     files::NativePicker,
+    notify::NativeNotifier,
     theme,
 };
 use dlo_core::{Address, Delivery, LookCost, Message, Millis, Position, ServerInfo};
@@ -165,6 +166,7 @@ fn app(view: &Arc<LookView>) -> App {
         }),
         brokers: Vec::new(),
         picker: Arc::new(NativePicker::new()),
+        notifier: Arc::new(NativeNotifier),
         open: None,
         clock: Millis::now,
     })

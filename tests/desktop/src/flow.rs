@@ -13,6 +13,7 @@ use bytes::Bytes;
 use dead_letter_office::{
     app::{App, Start},
     files::{FilePicker, Wanted},
+    notify::Notifier,
     theme,
 };
 use dlo_core::{Header, Message, Target, Value};
@@ -29,6 +30,7 @@ pub struct Flow {
     pub url: String,
     home: tempfile::TempDir,
     woken: Arc<Woken>,
+    notified: Arc<Notified>,
 }
 
 impl std::fmt::Debug for Flow {
@@ -78,6 +80,18 @@ impl FilePicker for Chosen {
     }
 }
 
+/// Keeps what a person would have been told on the desktop.
+#[derive(Debug, Default)]
+struct Notified(Mutex<Vec<String>>);
+
+impl Notifier for Notified {
+    fn notify(&self, _: &str, text: &str) {
+        if let Ok(mut texts) = self.0.lock() {
+            texts.push(text.to_owned());
+        }
+    }
+}
+
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// How long a test waits for something before it fails.
@@ -104,6 +118,7 @@ impl Flow {
             "orders",
             QueueSettings::classic().with_dead_letter_exchange("", Some("orders.dlq")),
         );
+        let notified: Arc<Notified> = Arc::default();
         let woken: Arc<Woken> = Arc::default();
         let waker = woken.clone();
         let registry = Registry::default().with(MemoryConnector);
@@ -119,6 +134,7 @@ impl Flow {
             link: Box::new(engine),
             brokers,
             picker: Arc::new(Chosen(home.path().join("chosen.ndjson"))),
+            notifier: notified.clone(),
             open: None,
             clock: dlo_core::Millis::now,
         });
@@ -139,6 +155,7 @@ impl Flow {
             url: format!("memory:{name}"),
             home,
             woken,
+            notified,
         }
     }
 
@@ -321,6 +338,14 @@ impl Flow {
     /// The file that the platform's dialog gives.
     pub fn chosen_file(&self) -> PathBuf {
         self.home.path().join("chosen.ndjson")
+    }
+
+    /// What the desktop was asked to show.
+    pub fn notified(&self) -> Vec<String> {
+        self.notified
+            .0
+            .lock()
+            .map_or(Vec::new(), |texts| texts.clone())
     }
 
     pub fn home(&self) -> &Path {

@@ -54,7 +54,7 @@ impl Dialog {
             Self::Connect(_) => "Connect".to_owned(),
             Self::Profile(dialog) => dialog.title(),
             Self::Secrets(_) => "Password".to_owned(),
-            Self::Notes(dialog) => format!("Owner and notes of {}", dialog.name()),
+            Self::Notes(dialog) => format!("Owner, notes and alerts of {}", dialog.name()),
             Self::Plan(dialog) => dialog.title(),
             Self::Editor(dialog) => dialog.title(),
             Self::Export(dialog) => dialog.title(),

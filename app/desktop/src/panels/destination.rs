@@ -525,7 +525,7 @@ fn owned(ui: &mut Ui, cx: &mut Cx<'_>, id: ConnectionId, listed: &Listed) {
         ui.add(egui::Label::new(&notes.text).wrap());
     }
     ui.horizontal(|ui| {
-        if button(ui, "Owner and notes…", None).clicked() {
+        if button(ui, "Owner, notes and alerts…", None).clicked() {
             cx.dialog(Dialog::Notes(NotesDialog::new(id, listed)));
         }
     });

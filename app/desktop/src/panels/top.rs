@@ -192,8 +192,11 @@ fn alerts(ui: &mut Ui, cx: &mut Cx<'_>) {
     if alerts.is_empty() {
         return;
     }
-    let text = egui::RichText::new(crate::words::counted(alerts.len() as u64, "alert"))
-        .color(Tone::Warning.text(theme::colours(ui)));
+    let text = egui::RichText::new(format!(
+        "alerts {}",
+        crate::words::count(alerts.len() as u64)
+    ))
+    .color(Tone::Warning.text(theme::colours(ui)));
     let response = ui.menu_button(text, |ui| {
         ui.set_min_width(300.0);
         for alert in &alerts {
@@ -205,7 +208,7 @@ fn alerts(ui: &mut Ui, cx: &mut Cx<'_>) {
     });
     response
         .response
-        .on_hover_text("Dead letters that grow or expire soon");
+        .on_hover_text("Destinations past a threshold, and dead letters that grow or expire soon. Thresholds are set with a destination's owner and notes.");
 }
 
 fn theme_button(ui: &mut Ui, cx: &mut Cx<'_>) {

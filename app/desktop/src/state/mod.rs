@@ -1,6 +1,7 @@
 //! What the window knows. Plain data, changed by [`AppState::asked`] (a question went out) and [`AppState::apply`]
 //! (an answer came in); nothing in here draws, and nothing waits.
 
+pub mod alerts;
 mod apply;
 pub mod job;
 pub mod look;
@@ -19,6 +20,7 @@ use dlo_engine::{
 
 use crate::remote::Remote;
 
+pub use alerts::{Alert, AlertKind};
 pub use apply::FollowUp;
 pub use job::{Job, JobKind, JobState};
 pub use look::{LookPhase, LookState};
@@ -301,68 +303,4 @@ impl AppState {
             is_fresh || job.state != JobState::Done || !job.troubles().is_empty()
         });
     }
-
-    /// Destinations that need somebody: growing dead letters, or some that expire within a day.
-    pub fn alerts(&self) -> Vec<Alert> {
-        let mut alerts: Vec<_> = self
-            .connections
-            .iter()
-            .flat_map(|connection| {
-                let list = connection
-                    .list
-                    .value()
-                    .into_iter()
-                    .flat_map(|list| list.iter());
-                list.filter_map(|listed| alert(connection, listed, self.now))
-            })
-            .collect();
-        alerts.sort_by_key(|alert| alert.rank);
-        alerts
-    }
-}
-
-/// Why a destination needs somebody.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alert {
-    pub connection: ConnectionId,
-    pub address: Address,
-    pub text: String,
-    /// Lower comes first.
-    pub rank: i64,
-}
-
-const DAY: i64 = 86_400_000;
-
-fn alert(connection: &Connection, listed: &Listed, now: Millis) -> Option<Alert> {
-    let destination = &listed.destination;
-    if !destination.holds_dead_letters() || destination.depth.value == Some(0) {
-        return None;
-    }
-    let expires = destination.expires.value.map(|time| time.since(now));
-    let growth = listed.growth_per_hour.filter(|growth| *growth >= 1.0);
-    let (text, rank) = match (expires, growth) {
-        (Some(left), _) if left < DAY => (
-            format!(
-                "{}: the first message expires in {}",
-                destination.address,
-                crate::words::span(left.max(0))
-            ),
-            left,
-        ),
-        (_, Some(growth)) => (
-            format!(
-                "{} grows by {}",
-                destination.address,
-                crate::words::growth(growth)
-            ),
-            DAY - growth as i64,
-        ),
-        _ => return None,
-    };
-    Some(Alert {
-        connection: connection.id,
-        address: destination.address.clone(),
-        text,
-        rank,
-    })
 }

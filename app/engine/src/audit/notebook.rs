@@ -59,6 +59,8 @@ pub enum Choice {
     Decoding,
     /// Which headers say where a message died and why.
     HeaderMapping,
+    /// From when on a destination raises an alert.
+    Thresholds,
 }
 
 impl Choice {
@@ -66,6 +68,7 @@ impl Choice {
         match self {
             Self::Decoding => "decoding",
             Self::HeaderMapping => "header mapping",
+            Self::Thresholds => "thresholds",
         }
     }
 }
