@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     age,
-    audit::{Note, Sample},
+    audit::{Choice, Note, Sample},
     command::{ConnectionId, KeepSecrets, Notes, Thresholds},
     dead_letter::Mapping,
     event::{Connected, Listed, News},
