@@ -166,3 +166,24 @@ fn an_export_is_one_line_of_the_audit_trail_that_unfolds() {
         flow.harness.query_all_by_label_contains("Entry ").count() == 4
     });
 }
+
+#[test]
+fn a_threshold_raises_a_badge_and_one_notification() {
+    let mut flow = Flow::new();
+    flow.kill(&["one", "two"]);
+    flow.connect();
+    flow.click("orders.dlq");
+    flow.click("Owner, notes and alerts…");
+    flow.type_into("Alert from so many messages", "two");
+    flow.wait_for_text("two is no count");
+    assert!(!flow.is_enabled("Save"));
+    flow.type_into("Alert from so many messages", "2");
+    flow.until("it can be saved", |flow| flow.is_enabled("Save"));
+    flow.click("Save");
+    flow.wait_for("alerts 1");
+    flow.click("alerts 1");
+    flow.wait_for("orders.dlq: 2 messages (threshold 2)");
+    flow.press(Modifiers::NONE, Key::F5);
+    flow.harness.run_steps(5);
+    assert_eq!(flow.notified(), ["orders.dlq: 2 messages (threshold 2)"]);
+}
