@@ -489,6 +489,14 @@ async fn a_log_keeps_its_records_and_the_journal_resolves_them() {
         (30, 0),
         "resolved ones are known"
     );
+    let chosen = Selection::Rows(vec![3, 5]);
+    let plan = bench.plan(&again, chosen, Act::Unresolve).await;
+    bench.run(&plan).await.1.expect("unresolved");
+    assert_eq!(
+        again.view.open_rows(),
+        [3, 5],
+        "only those that were chosen"
+    );
     let plan = bench.plan(&again, Selection::All, Act::Unresolve).await;
     bench.run(&plan).await.1.expect("unresolved");
     assert_eq!(again.view.open_rows().len(), 30);

@@ -51,21 +51,45 @@ pub async fn select(
     cancel: &CancellationToken,
 ) -> Result<Vec<u32>> {
     let open = look.view.open_rows();
+    select_from(shared, look, selection, open, RowState::can_act, cancel).await
+}
+
+/// The same among the rows that are marked as resolved, to take their marks back.
+pub async fn select_resolved(
+    shared: &Arc<Shared>,
+    look: &OpenLook,
+    selection: &Selection,
+    cancel: &CancellationToken,
+) -> Result<Vec<u32>> {
+    let is_resolved = |state| state == RowState::Resolved;
+    let resolved = look.view.rows_where(is_resolved);
+    select_from(shared, look, selection, resolved, is_resolved, cancel).await
+}
+
+/// `rows` is what a selection chooses from; `may` is what a row that is named must be.
+async fn select_from(
+    shared: &Arc<Shared>,
+    look: &OpenLook,
+    selection: &Selection,
+    rows: Vec<u32>,
+    may: fn(RowState) -> bool,
+    cancel: &CancellationToken,
+) -> Result<Vec<u32>> {
     let rows = match selection {
-        Selection::All => open,
-        Selection::First(count) => open
+        Selection::All => rows,
+        Selection::First(count) => rows
             .into_iter()
             .take(usize::try_from(*count).unwrap_or(usize::MAX))
             .collect(),
-        Selection::Match(query) => matching(shared, look, open, query, cancel).await?,
+        Selection::Match(query) => matching(shared, look, rows, query, cancel).await?,
         Selection::Rows(rows) => {
             let mut rows = rows.clone();
             rows.sort_unstable();
             rows.dedup();
-            rows.retain(|row| look.view.state(*row).is_some_and(RowState::can_act));
+            rows.retain(|row| look.view.state(*row).is_some_and(may));
             rows
         }
-        Selection::Positions(positions) => at_positions(look, positions)?,
+        Selection::Positions(positions) => at_positions(look, positions, may)?,
     };
     if rows.is_empty() {
         return Err(Error::new(
@@ -79,10 +103,14 @@ pub async fn select(
     Ok(rows)
 }
 
-fn at_positions(look: &OpenLook, positions: &[Position]) -> Result<Vec<u32>> {
+fn at_positions(
+    look: &OpenLook,
+    positions: &[Position],
+    may: fn(RowState) -> bool,
+) -> Result<Vec<u32>> {
     let mut wanted: HashSet<&Position> = positions.iter().collect();
     let mut rows = Vec::with_capacity(positions.len());
-    for row in look.view.rows_where(RowState::can_act) {
+    for row in look.view.rows_where(may) {
         if let Some(delivery) = look.view.delivery(row)
             && wanted.remove(&delivery.position)
         {

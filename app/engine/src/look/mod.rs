@@ -26,7 +26,7 @@ use crate::{
     store::{Budget, LookView, RowState},
 };
 
-pub use filter::{filter, select};
+pub use filter::{filter, select, select_resolved};
 pub use keeper::JournalKeeper;
 pub use message::{follow, open as open_message};
 

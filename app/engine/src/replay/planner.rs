@@ -21,7 +21,6 @@ use crate::{
     look::{self, OpenLook},
     profile::Mode,
     shared::{Connection, Reporter, Shared},
-    store::RowState,
 };
 
 /// Messages planned between two chances for others to run.
@@ -36,7 +35,7 @@ pub async fn plan(
     let look = shared.look(ask.look)?;
     crate::act::may_change(&look.connection, "plan a change")?;
     let rows = match &ask.act {
-        Act::Unresolve => resolved_rows(&look),
+        Act::Unresolve => look::select_resolved(shared, &look, &ask.selection, cancel).await?,
         Act::Redrive { .. } | Act::Truncate => Vec::new(),
         _ => look::select(shared, &look, &ask.selection, cancel).await?,
     };
@@ -290,10 +289,6 @@ fn plan_purge(look: &OpenLook, rows: &[u32], plan: &mut Plan) -> Result<()> {
     plan.steps
         .push("Check afterwards that the count went down by as many.".to_owned());
     Ok(())
-}
-
-fn resolved_rows(look: &OpenLook) -> Vec<u32> {
-    look.view.rows_where(|state| state == RowState::Resolved)
 }
 
 fn plan_unresolve(look: &OpenLook, rows: &[u32], plan: &mut Plan) {
