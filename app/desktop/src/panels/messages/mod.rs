@@ -1,5 +1,6 @@
 //! The messages of a look: cost line, filter, table under failure groups, selection, and what can be done with it.
 
+mod acts;
 mod view;
 
 use std::collections::HashMap;
