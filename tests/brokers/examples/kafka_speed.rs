@@ -15,17 +15,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail, ensure};
-use dlo_brokers::kafka::{Plain, keyed, send, unique};
-use dlo_core::{Address, Header, Message, Secrets, Start, Value};
+use anyhow::{Context, Result, ensure};
+use dlo_brokers::{
+    engine::Bench,
+    kafka::{Plain, keyed, send, unique},
+};
+use dlo_core::{Address, Header, Message, Start, Value};
 use dlo_engine::{
-    Ask, EngineHandle, News, Settings,
+    Ask,
     command::{ConnectionId, LookAsk},
     event::LookOpened,
-    home::Home,
-    registry::Registry,
 };
-use dlo_kafka::KafkaConnector;
 use rdkafka::producer::Producer;
 
 const LOOKED_AT: usize = 1_000_000;
@@ -273,9 +273,9 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// The engine as the command line uses it.
+/// An engine that is connected.
 struct Engine {
-    handle: EngineHandle,
+    bench: Bench,
     connection: ConnectionId,
     _home: tempfile::TempDir,
 }
@@ -283,26 +283,11 @@ struct Engine {
 impl Engine {
     async fn start(plain: &Plain) -> Result<Self> {
         let home = tempfile::tempdir()?;
-        let settings = Settings {
-            registry: Registry::default().with(KafkaConnector),
-            home: Home::at(home.path()),
-            who: "benchmark".to_owned(),
-            wake: Arc::new(|| ()),
-        };
-        let mut handle = EngineHandle::start(settings)?;
-        let ask = Ask::Connect {
-            place: plain.url(),
-            secrets: Secrets::default(),
-            registry: None,
-        };
-        let news = finish(&mut handle, ask).await?;
-        let connected = news.iter().find_map(|news| match news {
-            News::Connected(connected) => Some(connected.connection),
-            _ => None,
-        });
+        let mut bench = Bench::new(&home)?;
+        let connection = bench.connect(&plain.url()).await?;
         Ok(Self {
-            handle,
-            connection: connected.context("no connection")?,
+            bench,
+            connection,
             _home: home,
         })
     }
@@ -314,39 +299,12 @@ impl Engine {
             limit,
             ..LookAsk::default()
         };
-        let ask = Ask::Look {
-            connection: self.connection,
-            address: Address::topic(topic),
-            look,
-        };
-        let news = finish(&mut self.handle, ask).await?;
-        let opened = news.into_iter().find_map(|news| match news {
-            News::LookOpened(opened) => Some(opened),
-            _ => None,
-        });
-        opened.context("no look")
+        let address = Address::topic(topic);
+        self.bench.open_with(self.connection, address, look).await
     }
 
     async fn close(mut self, look: &LookOpened) -> Result<()> {
-        finish(&mut self.handle, Ask::CloseLook { look: look.look }).await?;
-        tokio::task::spawn_blocking(move || drop(self.handle)).await?;
-        Ok(())
+        self.bench.ask(Ask::CloseLook { look: look.look }).await?;
+        self.bench.end().await
     }
-}
-
-async fn finish(handle: &mut EngineHandle, ask: Ask) -> Result<Vec<News>> {
-    let task = handle.ask(ask)?;
-    let mut all = Vec::new();
-    while let Some(event) = handle.next().await {
-        if event.task != task {
-            continue;
-        }
-        match event.news {
-            News::Done => return Ok(all),
-            News::Failed(error) => return Err(error.into()),
-            News::Cancelled => bail!("cancelled"),
-            news => all.push(news),
-        }
-    }
-    bail!("the engine ended")
 }

@@ -5,22 +5,16 @@
 //! plans, writes its journal with a copy of each message, publishes with confirmations and removes the originals; the shovel
 //! moves on confirm.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use dlo_brokers::rabbit::Stage;
-use dlo_core::{Address, Secrets};
+use anyhow::{Context, Result, bail, ensure};
+use dlo_brokers::{engine::Bench, rabbit::Stage};
+use dlo_core::Address;
 use dlo_engine::{
-    Ask, EngineHandle, News, Settings,
-    command::{Act, Answers, LookAsk, PlanAsk, ReplayAsk, Route, RunAsk, Selection},
+    Ask,
+    command::{Act, ConnectionId, LookAsk, ReplayAsk, Route},
     event::LookOpened,
-    home::Home,
-    registry::Registry,
 };
-use dlo_rabbitmq::Rabbit;
 use futures::StreamExt;
 use lapin::{
     BasicProperties,
@@ -215,36 +209,21 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// The engine as the command line uses it.
+/// An engine that is connected.
 struct Engine {
-    handle: EngineHandle,
-    connection: dlo_engine::command::ConnectionId,
+    bench: Bench,
+    connection: ConnectionId,
     _home: tempfile::TempDir,
 }
 
 impl Engine {
     async fn start(stage: &Stage) -> Result<Self> {
         let home = tempfile::tempdir()?;
-        let settings = Settings {
-            registry: Registry::default().with(Rabbit),
-            home: Home::at(home.path()),
-            who: "benchmark".to_owned(),
-            wake: Arc::new(|| ()),
-        };
-        let mut handle = EngineHandle::start(settings)?;
-        let ask = Ask::Connect {
-            place: stage.url.clone(),
-            secrets: Secrets::default(),
-            registry: None,
-        };
-        let news = finish(&mut handle, ask).await?;
-        let connected = news.iter().find_map(|news| match news {
-            News::Connected(connected) => Some(connected.connection),
-            _ => None,
-        });
+        let mut bench = Bench::new(&home)?;
+        let connection = bench.connect(&stage.url).await?;
         Ok(Self {
-            handle,
-            connection: connected.context("no connection")?,
+            bench,
+            connection,
             _home: home,
         })
     }
@@ -255,22 +234,10 @@ impl Engine {
             consent: dlo_core::Consent::Given,
             ..LookAsk::default()
         };
-        let ask = Ask::Look {
-            connection: self.connection,
-            address: Address::queue(queue),
-            look,
-        };
-        let news = finish(&mut self.handle, ask).await?;
-        let opened = news.into_iter().find_map(|news| match news {
-            News::LookOpened(opened) => Some(opened),
-            _ => None,
-        });
-        let opened = opened.context("no look")?;
-        anyhow::ensure!(
-            opened.view.len() as usize == count,
-            "{} of {count} were seen",
-            opened.view.len()
-        );
+        let address = Address::queue(queue);
+        let opened = self.bench.open_with(self.connection, address, look).await?;
+        let seen = opened.view.len();
+        ensure!(seen as usize == count, "{seen} of {count} were seen");
         Ok(opened)
     }
 
@@ -281,50 +248,14 @@ impl Engine {
             ..ReplayAsk::default()
         };
         let act = Act::Replay(Box::new(replay));
-        let ask = Ask::Plan(PlanAsk {
-            look: look.look,
-            selection: Selection::All,
-            act,
-        });
-        let news = finish(&mut self.handle, ask).await?;
-        let plan = news.into_iter().find_map(|news| match news {
-            News::Planned(plan) => Some(plan.id),
-            _ => None,
-        });
-        let answers = Answers {
-            all: true,
-            ..Answers::default()
-        };
-        let run = RunAsk {
-            plan: plan.context("no plan")?,
-            why: "benchmark".to_owned(),
-            answers,
-        };
+        let plan = self.bench.plan(look.look, act).await?;
         let started = Instant::now();
-        finish(&mut self.handle, Ask::Run(run)).await?;
+        self.bench.run(plan).await?;
         Ok(started.elapsed())
     }
 
     async fn close(mut self, look: &LookOpened) -> Result<()> {
-        finish(&mut self.handle, Ask::CloseLook { look: look.look }).await?;
-        tokio::task::spawn_blocking(move || drop(self.handle)).await?;
-        Ok(())
+        self.bench.ask(Ask::CloseLook { look: look.look }).await?;
+        self.bench.end().await
     }
-}
-
-async fn finish(handle: &mut EngineHandle, ask: Ask) -> Result<Vec<News>> {
-    let task = handle.ask(ask)?;
-    let mut all = Vec::new();
-    while let Some(event) = handle.next().await {
-        if event.task != task {
-            continue;
-        }
-        match event.news {
-            News::Done => return Ok(all),
-            News::Failed(error) => return Err(error.into()),
-            News::Cancelled => bail!("cancelled"),
-            news => all.push(news),
-        }
-    }
-    bail!("the engine ended")
 }

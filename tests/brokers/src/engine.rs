@@ -1,4 +1,4 @@
-//! The whole engine in a test, with its own home.
+//! The whole engine, as the window and the command line have it, in tests and benchmarks.
 
 use std::sync::Arc;
 
@@ -11,17 +11,21 @@ use dlo_engine::{
     home::Home,
     registry::Registry,
 };
+use dlo_kafka::KafkaConnector;
 use dlo_memory::MemoryConnector;
 use dlo_rabbitmq::Rabbit;
 
-/// A running engine that knows RabbitMQ and the memory broker.
+/// A running engine that knows RabbitMQ, Kafka and the memory broker.
 #[derive(Debug)]
 pub struct Bench(EngineHandle);
 
 impl Bench {
     pub fn new(home: &tempfile::TempDir) -> Result<Self> {
         let settings = Settings {
-            registry: Registry::default().with(MemoryConnector).with(Rabbit),
+            registry: Registry::default()
+                .with(MemoryConnector)
+                .with(Rabbit)
+                .with(KafkaConnector),
             home: Home::at(home.path()),
             who: "tester".to_owned(),
             wake: Arc::new(|| ()),
@@ -65,12 +69,23 @@ impl Bench {
         Ok(self.open(connection, queue).await?.look)
     }
 
-    /// Opens a look, loads it to its end, and gives it with its rows.
+    /// Opens a look at a queue, loads it to its end, and gives it with its rows.
     pub async fn open(&mut self, connection: ConnectionId, queue: &str) -> Result<LookOpened> {
+        self.open_with(connection, Address::queue(queue), LookAsk::default())
+            .await
+    }
+
+    /// Opens a look and loads it to its end, its limit, or until the store is full.
+    pub async fn open_with(
+        &mut self,
+        connection: ConnectionId,
+        address: Address,
+        look: LookAsk,
+    ) -> Result<LookOpened> {
         let ask = Ask::Look {
             connection,
-            address: Address::queue(queue),
-            look: LookAsk::default(),
+            address,
+            look,
         };
         let news = self.ask(ask).await?;
         let opened = news.into_iter().find_map(|news| match news {
@@ -85,6 +100,16 @@ impl Bench {
         self.act_until(look, act, |_| false).await
     }
 
+    /// Carries a plan out, with every question answered by yes.
+    pub async fn run(&mut self, plan: PlanId) -> Result<Arc<RunReport>> {
+        self.run_until(plan, |_| false).await
+    }
+
+    /// Ends the engine, on a thread that may wait for it.
+    pub async fn end(self) -> Result<()> {
+        Ok(tokio::task::spawn_blocking(move || drop(self)).await?)
+    }
+
     /// As [`Bench::act`], and cancels the run as soon as its progress is `enough`.
     pub async fn act_until(
         &mut self,
@@ -92,8 +117,17 @@ impl Bench {
         act: Act,
         enough: impl Fn(&RunProgress) -> bool,
     ) -> Result<Arc<RunReport>> {
+        let plan = self.plan(look, act).await?;
+        self.run_until(plan, enough).await
+    }
+
+    async fn run_until(
+        &mut self,
+        plan: PlanId,
+        enough: impl Fn(&RunProgress) -> bool,
+    ) -> Result<Arc<RunReport>> {
         let run = Ask::Run(RunAsk {
-            plan: self.plan(look, act).await?,
+            plan,
             why: "a test".to_owned(),
             answers: Answers {
                 all: true,
@@ -117,7 +151,8 @@ impl Bench {
         }
     }
 
-    async fn plan(&mut self, look: LookId, act: Act) -> Result<PlanId> {
+    /// Plans an act on all messages of a look.
+    pub async fn plan(&mut self, look: LookId, act: Act) -> Result<PlanId> {
         let plan = Ask::Plan(PlanAsk {
             look,
             selection: Selection::All,

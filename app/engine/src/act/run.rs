@@ -498,17 +498,17 @@ impl Run {
 fn next_batch(items: &mut Peekable<impl Iterator<Item = Item>>, most: usize) -> Batch {
     let (mut batch, mut bytes) = (Batch::new(), 0);
     while batch.len() < most {
-        let fits = |item: &Item| batch.is_empty() || bytes + size(item) <= BATCH_BYTES;
+        let fits = |item: &Item| batch.is_empty() || bytes + body_size(item) <= BATCH_BYTES;
         let Some(item) = items.next_if(fits) else {
             break;
         };
-        bytes += size(&item);
+        bytes += body_size(&item);
         batch.push(item);
     }
     batch
 }
 
-fn size(item: &Item) -> usize {
+fn body_size(item: &Item) -> usize {
     item.outgoing
         .message
         .body

@@ -6,4 +6,3 @@ mod looking;
 mod program;
 mod publishing;
 mod real_dead_letters;
-mod speed;
