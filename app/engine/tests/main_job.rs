@@ -545,6 +545,25 @@ async fn a_canary_that_comes_back_stops_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_lost_connection_is_told_without_an_act() {
+    let mut bench = Bench::new("lost");
+    fill(&bench.broker, 3);
+    let look = bench.look(dlq()).await;
+    bench.broker.break_connections();
+    let wait = std::time::Duration::from_secs(20);
+    let told = tokio::time::timeout(wait, async {
+        loop {
+            let event = bench.engine.next().await.expect("the engine goes on");
+            if let News::HoldLost { look, .. } = event.news {
+                return look;
+            }
+        }
+    });
+    assert_eq!(told.await.expect("it is told"), look.look);
+    assert_eq!(look.view.open_rows().len(), 0, "the rows are stale");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn watching_for_returns_uses_up_no_delivery_limit() {
     let mut bench = Bench::new("watched");
     let limited = QueueSettings::quorum().with_delivery_limit(4);

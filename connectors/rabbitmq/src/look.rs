@@ -172,12 +172,26 @@ impl Look for LockLook {
         answers
     }
 
-    /// AMQP cannot extend a hold: the broker's `consumer_timeout` runs from the delivery.
+    /// AMQP cannot extend a hold: the broker's `consumer_timeout` runs from the delivery. What can be said is whether the
+    /// connection that holds still stands.
     async fn extend(&self) -> Result<Option<Hold>> {
+        let held = lock(&self.inner.summary).messages;
+        if held > 0 && !self.inner.is_connected() {
+            return Err(Error::new(
+                ErrorKind::LockLost,
+                "hold the messages",
+                "the connection was lost, and the messages are back in the queue",
+            )
+            .with("queue", self.inner.rules.queue.clone())
+            .advise("Look again when the broker answers."));
+        }
         Ok(self.hold())
     }
 
     fn hold(&self) -> Option<Hold> {
+        if !self.inner.is_connected() {
+            return None;
+        }
         let summary = *lock(&self.inner.summary);
         let since = summary.since.filter(|_| summary.messages > 0)?;
         let millis = i64::try_from(self.inner.rules.hold_for.as_millis()).unwrap_or(i64::MAX);
@@ -212,10 +226,14 @@ impl fmt::Debug for LockLook {
 }
 
 impl Inner {
+    /// Whether what was taken is still held.
+    fn is_connected(&self) -> bool {
+        self.channel.status().connected() && self.connection.status().connected()
+    }
+
     /// A lost connection ends the look: what it held is in the queue again.
     pub fn note_failure(&self, state: &mut State, error: Error) -> Error {
-        let connected = self.channel.status().connected() && self.connection.status().connected();
-        if !connected {
+        if !self.is_connected() {
             let error = error.with("queue", self.rules.queue.clone());
             state.finished = Some(Finished::Lost(error.clone()));
             self.summarise(state);

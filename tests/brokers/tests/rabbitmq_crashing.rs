@@ -33,6 +33,14 @@ async fn a_broker_killed_under_a_look_and_a_publish_loses_nothing() -> Result<()
         ensure!(!locks.is_empty());
 
         broker.kill()?;
+        // Nobody has to act on the look to learn that it holds nothing any more.
+        let end = Instant::now() + Duration::from_secs(10);
+        while look.hold().is_some() {
+            ensure!(Instant::now() < end, "{version}: a dead broker holds");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let kind = look.extend().await.err().map(|error| error.kind());
+        ensure!(kind == Some(ErrorKind::LockLost), "{version}: {kind:?}");
         let answers = look.settle(&locks[..3], Disposition::Ack).await;
         for answer in answers {
             let kind = answer.err().context("a dead broker settled")?.kind();

@@ -14,8 +14,10 @@ use std::{
 };
 
 use dlo_core::{
-    Address, Destination, Error, ErrorKind, Look, LookCost, LookRequest, Millis, Result, Returned,
+    Address, Browse, Destination, Error, ErrorKind, Look, LookCost, LookRequest, Millis, Result,
+    Returned,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -221,16 +223,16 @@ pub async fn give_back(shared: &Arc<Shared>, look: &OpenLook) -> Result<Returned
 
 /// Extends locks at half of their time, and gives them back before the broker's own limit.
 async fn keep_alive(look: Arc<OpenLook>, reporter: Reporter) {
+    /// How soon a person learns that a connection was lost, and with it what was held.
+    const CHECK: Duration = Duration::from_secs(3);
+    let mut due = Instant::now() + until_extension(&look);
     loop {
-        let wait = match look.look.hold() {
-            Some(hold) => Duration::from_millis(
-                u64::try_from(hold.until.since(Millis::now()) / 2).unwrap_or(0),
-            ),
-            None => look.ask.hold / 2,
-        };
         tokio::select! {
             () = look.cancel.cancelled() => return,
-            () = tokio::time::sleep(wait.max(Duration::from_secs(1))) => {}
+            () = tokio::time::sleep_until(due.min(Instant::now() + CHECK)) => {}
+        }
+        if Instant::now() < due && !seems_lost(&look) {
+            continue;
         }
         if let Some(why) = extend_or_lose(&look).await {
             let rows = look.view.rows_where(RowState::can_act);
@@ -238,18 +240,34 @@ async fn keep_alive(look: Arc<OpenLook>, reporter: Reporter) {
             reporter.tell(News::HoldLost { look: look.id, why }).await;
             return;
         }
+        due = Instant::now() + until_extension(&look);
     }
+}
+
+/// Rows that could be acted on are shown, and nothing is held.
+fn seems_lost(look: &OpenLook) -> bool {
+    look.destination.capability.browse == Browse::ByLock
+        && look.look.hold().is_none()
+        && !look.view.open_rows().is_empty()
+}
+
+/// Half of the time that the locks still have.
+fn until_extension(look: &OpenLook) -> Duration {
+    let wait = match look.look.hold() {
+        Some(hold) => {
+            Duration::from_millis(u64::try_from(hold.until.since(Millis::now()) / 2).unwrap_or(0))
+        }
+        None => look.ask.hold / 2,
+    };
+    wait.max(Duration::from_secs(1))
 }
 
 /// Why the hold ended, if it did.
 async fn extend_or_lose(look: &OpenLook) -> Option<String> {
     /// Time that a polite return takes at most.
     const MARGIN: i64 = 60_000;
-    let hold = look.look.hold()?;
-    if hold
-        .at_most_until
-        .is_some_and(|end| end.since(Millis::now()) < MARGIN)
-    {
+    let at_most_until = look.look.hold().and_then(|hold| hold.at_most_until);
+    if at_most_until.is_some_and(|end| end.since(Millis::now()) < MARGIN) {
         return match look.look.close().await {
             Ok(returned) => Some(format!(
                 "The broker's time limit for holding came near, so {} messages were given back. Look again to go on.",
